@@ -368,7 +368,8 @@ def _waits_for_publishing(action: SetCheck, judged: list[Assessed]) -> bool:
 def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if not p.content.publishes:
-        return _say(facts, one) if p.content.configures and not p.place.closed else []
+        told = p.content.configures or memory.summary_of(p)
+        return _say(facts, one) if told and not p.place.closed else []
     match p.stage:
         case Stage.DRAFT:
             return _say(facts, one)

@@ -183,6 +183,8 @@ class _Comparison:
                 self.reader, self.head, self.origin, self.head_ref
             ),
         )
+        if self.rules.published and not found.approvable:
+            found = replace(found, drafted=self._drafted())
         listed = {each.package for each in self._listing}
         places = {*(t.package for t in touched), *listed}
         changed = {
@@ -198,6 +200,13 @@ class _Comparison:
             self.reader, self.base_ref, self.basis, policy, sorted(places), sorted(inside), changed
         )
         return PullContent(content=found, policy=policy, owners=owned)
+
+    def _drafted(self) -> str | None:
+        """The package that the branch is a draft of by its name."""
+        if not self.head_ref.startswith(names.DRAFTS):
+            return None
+        package = self.head_ref.removeprefix(names.DRAFTS).rpartition("/")[0]
+        return package if self.reader.git.package(self.head, package) else None
 
     def _variants(self) -> tuple[Finding, ...]:
         """What is wrong with rules for variants, where a proposal changes any of them."""

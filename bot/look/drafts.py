@@ -204,12 +204,13 @@ class Drafts:
         for at in (tip, base):
             if at and not refused.reason:
                 refused = await self._proposals.push_refusal(me, ref, Sha(at)) or refused
-        number = next((p.number for p in pulls if _proposes(p, me.number, branch)), 0)
+        pull = next((p for p in pulls if _proposes(p, me.number, branch)), None)
         state = ProposedState(
             branch=branch,
             tip=tip,
             free=free,
-            number=number,
+            number=pull.number if pull else 0,
+            title=pull.title if pull else "",
             refused=refused.reason,
             asked=refused.asked,
         )

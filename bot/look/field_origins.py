@@ -6,7 +6,8 @@ any more: the one that was left out last has set it.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import json
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -19,13 +20,15 @@ from bot.look.rendered import scratch
 from bot.look.upgrades import MOST_COMMITS
 from bot.render.port import Renderer
 from bot.store.values import Adoption
-from cadlib.diff.changes import Change
+from cadlib.diff.changes import Change, ChangeKind
 from cadlib.errors import PackageError
+from cadlib.findings import ResourceRef
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.values import Kptfile
+from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry
 from cadlib.render.calls import GUARDRAIL, PIPELINE
-from cadlib.yaml import edit
+from cadlib.yaml import FieldPath, Value, edit, emit, field_text, parse_field
 from cadlib.yaml import read as read_yaml
 from lifecycle import memory
 from lifecycle.commands import asked as asked_for
@@ -157,15 +160,46 @@ class FieldOrigins:
         """
         found: dict[str, tuple[FieldOrigin, ...]] = {}
         questions = sorted(asked_for.asked_about(p, memory.read(p)))
+        new = await self._new_fields(p) if questions else ()
+        fields = {q: tuple(each for each in new if q in each[1].field) for q in questions}
+        told = replace(p, new_fields={**p.new_fields, **fields})
         for number, about in enumerate(questions):
-            changes = [(v.package, c) for v in p.verdicts for c in v.diff if about in str(c)]
+            changes = [(at, c) for at, found_ in told.changes_about(about) for c in found_]
             changes = changes[:MOST_FIELDS] if number < MOST_QUESTIONS else []
             origins = []
             for place, (package, change) in enumerate(changes):
                 shares = len(changes) - place + MOST_FIELDS * (len(questions) - number - 1)
                 origins.append(await self._origin(p, package, change, shares))
             found[about] = tuple(origins)
-        return replace(p, origins={**p.origins, **found}) if found else p
+        return replace(told, origins={**p.origins, **found}) if found else p
+
+    async def _new_fields(self, p: Proposal) -> tuple[tuple[str, Change], ...]:
+        """The fields of resources that the proposal adds, which are told as a whole elsewhere.
+
+        They are what such a resource has and one of its name alone has not.
+        """
+        git, head = self._reader.git, p.place.head
+        patience = _Patience(self._clock, self._until)
+        found: list[tuple[str, Change]] = []
+        for verdict in p.verdicts:
+            bare: dict[str, list[ResourceRef]] = {}
+            for each in verdict.diff:
+                if each.kind is ChangeKind.ADDED and each.resource and not each.field:
+                    bare.setdefault(each.path, []).append(each.resource)
+            if not bare:
+                continue
+            files = {packages.join(verdict.package, at): _bare(refs) for at, refs in bare.items()}
+            try:
+                commit = await self._offload(scratch, git, head, files)
+                before = await self._offload(git.package, commit, verdict.package)
+                after = await self._offload(git.package, head, verdict.package)
+                changes = await patience.wait(self._renderer.changes(git, before, after))
+            except (MissingObjectError, TimeoutError):
+                continue
+            for each in changes:
+                if each.field and each.resource in bare.get(each.path, ()):
+                    found += [(verdict.package, leaf) for leaf in _leaves(each)]
+        return tuple(found)
 
     async def _origin(self, p: Proposal, package: str, change: Change, shares: int) -> FieldOrigin:
         git, place, now = self._reader.git, p.place, self._clock.monotonic()
@@ -213,7 +247,7 @@ class FieldOrigins:
             change=change,
             kind=OriginKind.COMMIT if asker is None else OriginKind.OURS,
             commit=commit.sha,
-            by=asker or ("" if asker is not None else commit.author.partition(" <")[0]),
+            by=(commit.author.partition(" <") if asker is None else asker.partition(" ("))[0],
             subject=commit.message.partition("\n")[0],
         )
         if len(commit.parents) > 1:
@@ -242,6 +276,8 @@ class FieldOrigins:
         git = self._reader.git
         before = Sha(commit.parents[0])
         tree = await self._offload(git.package, before, touched.package)
+        if not tree:
+            return None  # it was made and rendered in one commit
         found = await self._renderer.verdict(git, touched.package, tree, touched.origin, policy)
         made = next((each for each in found.rendering if is_about(each, change)), None)
         if made is None:
@@ -290,6 +326,38 @@ class FieldOrigins:
             is_about(each, tried.change) and each.new == tried.change.new
             for each in found.rendering
         )
+
+
+def _bare(refs: Sequence[ResourceRef]) -> Entry:
+    """A file with resources of some names, and nothing else in them."""
+    texts_ = []
+    for ref in refs:
+        metadata: dict[str, Value] = {"name": ref.name}
+        if ref.namespace:
+            metadata["namespace"] = ref.namespace
+        texts_.append(emit({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}))
+    return Entry("---\n".join(texts_).encode())
+
+
+def _leaves(change: Change) -> Iterator[Change]:
+    """The single fields of a field that is added: a change tells a mapping as a whole, as JSON."""
+    try:
+        value = json.loads(change.new or "")
+    except ValueError:  # a text, or what nobody is shown
+        yield change
+        return
+    yield from _below(change, parse_field(change.field), value)
+
+
+def _below(change: Change, at: FieldPath, value: Value) -> Iterator[Change]:
+    inner: Iterable[tuple[str | int, Value]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    found = [leaf for key, each in inner for leaf in _below(change, (*at, key), each)]
+    new = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    yield from found or [replace(change, field=field_text(at), new=new)]
 
 
 def _pipeline(text: bytes | None) -> "Kptfile | None":

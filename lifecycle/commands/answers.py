@@ -15,6 +15,7 @@ from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.rebase import RebaseCommand
+from lifecycle.commands.handlers.stage import ProposeCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
@@ -146,7 +147,9 @@ def _told_before(remembered: Memory, comment: Comment) -> bool:
 
 
 def _meant(proposal: Proposal, parsed: ParsedComment, table: Table) -> ParsedComment:
-    return parsed if _is_ours(proposal) else _anywhere(parsed, table)
+    if _is_ours(proposal):
+        return parsed
+    return _anywhere(parsed, table, drafted=proposal.content.drafted is not None)
 
 
 def by_rules_since(proposal: Proposal, remembered: Memory) -> datetime | None:
@@ -160,9 +163,20 @@ def _is_ours(proposal: Proposal) -> bool:
     return proposal.content.approvable or proposal.place.issue
 
 
-def _anywhere(parsed: ParsedComment, table: Table) -> ParsedComment:
-    """The part of a comment that means something where no package is touched."""
-    commands = tuple(each for each in parsed.commands if table.row(each).anywhere)
+def _anywhere(parsed: ParsedComment, table: Table, *, drafted: bool) -> ParsedComment:
+    """The part of a comment that means something where no package is touched.
+
+    Args:
+        parsed: The comment.
+        table: The commands that there are.
+        drafted: It is a draft of a package that changes nothing yet.
+    """
+    commands = tuple(
+        each
+        for each in parsed.commands
+        if table.row(each).anywhere
+        or (drafted and isinstance(each, RebaseCommand | ProposeCommand))
+    )
     problems = tuple(
         each
         for each in parsed.problems
@@ -210,7 +224,9 @@ def drafts(
 
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:
     if isinstance(command, RebaseCommand):
-        return handlers_drafts.rebased(proposal, command.onto) if command.onto else None
+        if not command.onto:
+            return None
+        return handlers_drafts.rebased(proposal, command.package, command.onto)
     if isinstance(command, handlers_drafts.UpgradeCommand) and (
         command.others and not command.together
     ):

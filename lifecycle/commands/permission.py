@@ -121,6 +121,8 @@ def verdict(
     known = _rules(p, row)
     rules = known if isinstance(known, Policy) else UNREAD
     places = p.content.timed if row.action is AccessAction.OVERRIDE else p.content.places
+    if p.content.drafted is not None:
+        places = (p.content.drafted,)
     if row.folders is not None:
         places = row.folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:

@@ -101,7 +101,7 @@ TABLE = Table(
         CommandSpec(
             word="rebase",
             command=rebase.RebaseCommand,
-            arguments=(Onto("onto"),),
+            arguments=(_PACKAGE, Onto("onto")),
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=rebase.rebase,

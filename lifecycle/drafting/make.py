@@ -79,9 +79,6 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
         rules of a repository are no part of a package at its root: they stay as they are.
     """
     added = set[str]()
-    if not request.package:
-        here, revision = _without_rules(inputs.here), _without_rules(inputs.revision)
-        inputs = replace(inputs, here=here, revision=revision)
     try:
         made = yield from _make(request, inputs, added)
         if not request.package:
@@ -148,7 +145,8 @@ def _absent(here: Files, package: str) -> None:
 
 def _beside(request: DraftRequest, here: Files, wanted: Files) -> MergedPackage:
     """A new package beside the files of its folder, which stay: they are somebody's."""
-    if other := [p for p, entry in wanted.items() if p in here and here[p].data != entry.data]:
+    same = wanted if request.package else _without_rules(wanted)
+    if other := [p for p, entry in same.items() if p in here and here[p].data != entry.data]:
         raise texts.files_in_the_way(request.package, sorted(other))
     return MergedPackage(files={p: e for p, e in wanted.items() if p not in here})
 

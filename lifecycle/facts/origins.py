@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cadlib.diff.changes import Change
+from cadlib.diff.changes import Change, ChangeKind
 from lifecycle.names import Sha
 
 MOST_FIELDS = 3
@@ -60,7 +60,8 @@ class FieldOrigin:
 def is_about(found: Change, asked: Change) -> bool:
     """Tell whether a change between two states is about a field that somebody asks about.
 
-    The namespace of the resource does not count: a function may have set it since.
+    The namespace of the resource does not count: a function may have set it since. Where a resource
+    came as a whole, its fields came with it.
     """
     if found.resource is None or asked.resource is None:
         return found.resource is asked.resource and _ends_alike(found.path, asked.path)
@@ -68,7 +69,7 @@ def is_about(found: Change, asked: Change) -> bool:
         return False
     one, other = found.field, asked.field
     if not one or not other:
-        return one == other
+        return one == other or (not one and found.kind is ChangeKind.ADDED)
     return one == other or one.startswith((f"{other}.", f"{other}[")) or _inside(other, one)
 
 

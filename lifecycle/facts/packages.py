@@ -209,6 +209,8 @@ class Content:
             that was committed; "" for none. Only told where a rule asks for it.
         not_by_rule: Why it is none, of what was made for a variant; None for anything else.
         for_variant: The bot alone made all of its commits, for a variant.
+        drafted: Of what changes nothing yet, the package that its branch is a draft of, as
+            `/edit` opens one; None for none.
     """
 
     touched: tuple[Touched, ...]
@@ -225,6 +227,7 @@ class Content:
     variant: str = ""
     not_by_rule: NotByRule | None = None
     for_variant: bool = False
+    drafted: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

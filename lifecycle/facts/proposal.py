@@ -178,6 +178,8 @@ class Proposal:
             where there is such a revision.
         origins: What set the fields that somebody asks about, by what is asked; what is not in it
             was not looked into yet.
+        new_fields: Fields of resources that it adds, with their packages, by what is asked; `diff`
+            of a verdict tells such a resource as a whole.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
         removed: Packages that it removes, and somebody wants removed with their revisions.
@@ -203,6 +205,7 @@ class Proposal:
     update: Update | None = None
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     origins: Mapping[str, tuple[FieldOrigin, ...]] = field(default_factory=dict)
+    new_fields: Mapping[str, tuple[tuple[str, Change], ...]] = field(default_factory=dict)
     rules_effect: RulesEffect | None = None
     removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
@@ -213,6 +216,17 @@ class Proposal:
     has_impact: bool = False
     impact: str = ""
     whole: Whole | None = None
+
+    def changes_about(self, about: str) -> tuple[tuple[str, tuple[Change, ...]], ...]:
+        """Return what changes of a field, by package, however much of its name is given."""
+        new = self.new_fields.get(about, ())
+        return tuple(
+            (
+                v.package,
+                (*(c for c in v.diff if about in str(c)), *(c for at, c in new if at == v.package)),
+            )
+            for v in self.verdicts
+        )
 
     @property
     def stage(self) -> Stage:

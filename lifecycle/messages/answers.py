@@ -60,6 +60,10 @@ EDITED = (
     " first."
     " Write a new comment instead."
 )
+NOTHING_TO_PROPOSE = (
+    "`/propose` refused: this draft changes no package yet. Push a change to its branch, or comment"
+    " `/set`, `/eval` or `/upgrade`, and propose it then."
+)
 APPROVE_UNJUDGED = (
     "`/approve` refused: a function could not be run, so there is no result to approve yet."
     " Approve again when `porchbot/validate` shows a result."
@@ -318,8 +322,8 @@ def diff(proposal: Proposal, revision: int) -> str:
         if not changes:
             packages = names(t.package for t in proposal.content.touched) or "nothing here"
             return (
-                f"there is no v{revision} of {packages} to compare with. Name an existing"
-                " revision, such as `v1`."
+                f"there is no v{revision} of {packages} to compare with. Name a revision that has"
+                " a tag; `/diff` alone compares with the base branch."
             )
     else:
         changes = [(v.package, v.diff) for v in proposal.verdicts]
@@ -373,7 +377,7 @@ def _about(proposal: Proposal, about: str) -> str:
         for each in v.findings
         if about in each.place.field or about in each.place.path
     ]
-    changed = [(v.package, tuple(c for c in v.diff if about in str(c))) for v in proposal.verdicts]
+    changed = proposal.changes_about(about)
     lines = change_lines(changed)
     if not found and not lines:
         return (

@@ -52,6 +52,10 @@ NO_PACKAGE = "No packages changed"
 NO_PACKAGE_SUMMARY = (
     "This pull request changes no packages, so there is nothing for porchbot to publish."
 )
+NOTHING_LEFT = (
+    f"### {NO_PACKAGE}\n\nThis pull request changes no packages any more: the base branch holds all"
+    " of it. Close it, or push another change to its branch."
+)
 PUBLISHING_SUMMARY = "All gates passed."
 MERGED_NOT_PUBLISHED = "Merged, but not published"
 

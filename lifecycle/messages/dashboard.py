@@ -7,7 +7,7 @@ no trace in them.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lifecycle import boxes, limits
 from lifecycle.events import Frozen
@@ -101,7 +101,7 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
         _List("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
         _List(VARIANTS, map(_change, sorted(variants, key=_urgent)), int(MOST_VARIANTS * left)),
         _List(WAITING, map(_variant, overview.waiting), int(MOST_WAITING * left)),
-        _List(BEHIND, map(_behind, sorted(overview.behind, key=_late)), int(MOST_BEHIND * left)),
+        _List(BEHIND, _every_behind(overview), int(MOST_BEHIND * left)),
         _List("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
     ]
     cloneable = _List(
@@ -158,13 +158,22 @@ def _late(behind: ListedBehind) -> tuple[int, str, str]:
     return (-len(behind.newer), behind.package, behind.branch)
 
 
-def _behind(behind: ListedBehind) -> str:
+def _every_behind(overview: Overview) -> Iterator[str]:
+    held = {(p.package, p.branch): p.held[0] for p in overview.packages if p.held}
+    for each in sorted(overview.behind, key=_late):
+        yield _behind(each, held.get((each.package, each.branch), 0))
+
+
+def _behind(behind: ListedBehind, held: int) -> str:
+    """A line of it; what is held after a rollback is not upgraded before it is resumed."""
     on = f" on {code(behind.branch)}" if behind.branch else ""
     newest = f"v{behind.newer[-1]}"
     told = (
         f"{name(behind.package)}{on} is made from {code(f'{behind.upstream}@v{behind.revision}')};"
         f" {newest} is {number(len(behind.newer), 'revision')} ahead{_conflicts(behind)}"
     )
+    if held:
+        return f"{told}; held at v{held}, so it is not upgraded until it is resumed"
     command = f"upgrade {behind.package or '.'} {newest}"
     return f"[ ] {typed(command)}: {told}{boxes.UNSEALED}" if boxes.fits(command) else told
 

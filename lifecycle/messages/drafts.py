@@ -29,10 +29,14 @@ _SHOWN = 10
 
 def no_such_conflict(count: int) -> str:
     """The answer where there is no conflict of that number."""
-    there = f"has {number(count, 'conflict')}" if count else "has no conflict of an upgrade"
+    if not count:
+        return (
+            f"{_refused('resolve')}: no upgrade here met a conflict. Use {typed('set')} to change a"
+            " field."
+        )
     return (
-        f"{_refused('resolve')}: this pull request {there}. Read the numbers in the summary, and"
-        " comment again."
+        f"{_refused('resolve')}: this pull request has {number(count, 'conflict')}. Read the"
+        " numbers in the summary, and comment again."
     )
 
 
@@ -141,6 +145,31 @@ _VERBS = {
 def title(state: DraftState) -> str:
     """Title of the pull request, and first line of its commit."""
     return committed(_title(state))[:200]
+
+
+def retitled(state: DraftState, shown: str) -> str:
+    """What a title of ours is to say once a further command has changed the draft.
+
+    Args:
+        state: What was made.
+        shown: The title as it stands; one that people wrote is left as it is.
+
+    Returns:
+        "" where it stays.
+    """
+    new, package = title(state), one_line(state.request.package) or "root package"
+    match state.request.kind:
+        case DraftKind.UPGRADE:
+            found = new if shown.rpartition(" to ")[0] == new.rpartition(" to ")[0] else ""
+        case DraftKind.SET if shown.startswith("Set ") and shown.endswith(f" in {package}"):
+            same = shown.partition(" to ")[0] == new.partition(" to ")[0]
+            found = new if same else committed(f"Set several fields in {package}")[:200]
+        case DraftKind.EVAL if shown.startswith("Run ") and shown.endswith(f" on {package}"):
+            found = committed(f"Run several functions on {package}")[:200]
+            found = shown if shown == new else found
+        case _:
+            found = ""
+    return "" if found == shown else found
 
 
 def _title(state: DraftState) -> str:

@@ -110,10 +110,13 @@ def not_run(reason: str) -> PackageError:
 
 def no_place(field: str, resource: str) -> PackageError:
     """No field and no setter of that name."""
-    where = f"no resource {resource}" if resource else f"no setter and no field {field}"
+    if resource:
+        return PackageError(
+            Place(), f"the package has no resource {resource}", "Check its kind and its name"
+        )
     return PackageError(
         Place(),
-        f"the package has {where}",
+        f"the package has no setter and no field {field}",
         "Check the spelling, or name the resource: /set Kind/name path=value",
     )
 
@@ -264,8 +267,9 @@ def other_branch(package: str, other: str) -> str:
 
 
 def about(package: str, problem: str) -> str:
-    """A problem of one of several packages."""
-    return f"{one_line(package) or 'the root package'}: {problem}"
+    """A problem of one of several packages; one that begins with its name says so already."""
+    shown = one_line(package) or "the root package"
+    return problem if problem.startswith(f"{shown} ") else f"{shown}: {problem}"
 
 
 def no_base(branch: str) -> str:

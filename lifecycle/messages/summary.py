@@ -47,14 +47,12 @@ def summary(
     memory: "Memory",
     below: Sequence[details.Detail] = (),
 ) -> str:
-    """The one summary comment: what is missing, findings, then what is published and holds.
-
-    At its end stands `below`, which checks have no room for.
-    """
+    """The one summary comment: what is missing, findings, what is published and holds; `below`."""
+    if not proposal.content.approvable:
+        return checks.NOTHING_LEFT
     parts = [f"### {_headline(proposal, judgement)}"]
     if memory.rejected and proposal.stage is Stage.DRAFT:
-        sent_back = rejected(memory.rejected.person, memory.rejected.reason)
-        parts.append(sent_back + ".")
+        parts.append(rejected(memory.rejected.person, memory.rejected.reason) + ".")
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.rules.policy, BrokenPolicy):
         parts.append(checks.configuration_problems(proposal.rules.policy))

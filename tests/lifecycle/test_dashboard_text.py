@@ -219,6 +219,22 @@ def test_what_is_behind_and_what_can_be_cloned() -> None:
     assert said.endswith("### Can be cloned (1)\n\n- `acme/blueprints//net/core@v4`")
 
 
+def test_what_is_held_is_behind_without_a_box() -> None:
+    """The short-cut offers an upgrade that is refused; or takes one branch for another."""
+    held = ListedPackage(package="a", revision=3, held=(1, "slow"))
+    behind = tuple(
+        ListedBehind(package="a", branch=branch, upstream="net/core", revision=3, newer=(4,))
+        for branch in ("", "lab")
+    )
+    said = dashboard(Overview(packages=(held,), changes=(), behind=behind)).replace(UNSEALED, "")
+
+    assert (
+        "- `a` is made from `net/core@v3`; v4 is 1 revision ahead; held at v1, so it is not"
+        " upgraded until it is resumed\n"
+        "- [ ] `/upgrade a v4`: `a` on `lab` is made from `net/core@v3`; v4 is 1 revision ahead\n"
+    ) in said
+
+
 def test_a_great_deal_that_is_behind_leaves_room() -> None:
     """Short-cut refused: the list of what is behind pushes the packages out."""
     behind = tuple(

@@ -192,8 +192,10 @@ def test_the_rules_of_a_repository_are_no_part_of_a_package_at_its_root() -> Non
     inputs = DraftInputs(here={**UP, **other}, revision={"Kptfile": Entry(KPTFILE), **rules})
     assert came_to(back, inputs) == MergedPackage(files={"app.yaml": None})
 
-    cloned = came_to(replace(CLONE, package=""), DraftInputs(upstream=NET), {**UP, **rules})
-    assert cloned.files.keys() == UP.keys()
+    for there in ({}, other):
+        inputs = DraftInputs(here=there, upstream=NET)
+        cloned = came_to(replace(CLONE, package=""), inputs, {**UP, **rules})
+        assert cloned.files.keys() == UP.keys()
 
 
 LOCKED = """upstream:

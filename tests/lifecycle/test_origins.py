@@ -31,6 +31,7 @@ SIZE = Change(path="a.yaml", kind=ChangeKind.CHANGED, resource=CART, field="spec
         ({"field": "spec.sizes"}, False),
         ({"field": "spec[0]"}, False),
         ({"field": ""}, False),
+        ({"field": "", "kind": ChangeKind.ADDED}, True),
     ],
 )
 def test_which_changes_are_about_a_field(change: dict[str, object], wanted: bool) -> None:

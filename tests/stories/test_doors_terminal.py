@@ -68,6 +68,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "rpkg init": (*_ASKED, "net/mine"),
     "rpkg list": (),
     "rpkg propose": ("--repository", "acme/nowhere", "1"),
+    "rpkg rebase": (*_ASKED, "--on", "NUMBER"),
     "rpkg resume": (*_ASKED, "net/core"),
     "rpkg rollback": (*_ASKED, "net/core@v1"),
     "rpkg set": (*_ASKED, "--package", "net/core", "data.size=9"),

@@ -68,13 +68,19 @@ def test_an_applications_ci_bumps_a_field_and_reads_where(
 def test_on_a_pull_request_of_either_forge(
     play: RealWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The short-cut writes a slash at GitLab, which takes it for a command of its own."""
+    """Short-cuts refused: a slash at GitLab, which takes it for a command of its own; what only
+    machines read, behind the answer, which at GitLab has a seal as well."""
     number = play.proposes("drafts/net/core/w", package("net/core"))
     asked = ("set", "--repository", "acme/blueprints", "--on", str(number), "data.size=5")
     done = runs(play, monkeypatch, "author", *asked)
     assert done.exit_code == 0, done.output
     assert "committed to this branch: Set data.size to 5 in net/core." in done.output
     assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
+    assert "<!--" not in done.output
+    at = ("rebase", "--repository", "acme/blueprints")
+    assert "Give its number with --on" in runs(play, monkeypatch, "author", *at).output
+    moved = runs(play, monkeypatch, "author", *at, "--on", str(number), "onto", "net/edge@v1")
+    assert "rebase refused: " in moved.output
 
 
 def test_on_a_pull_request_and_with_what_is_wrong(

@@ -50,7 +50,7 @@ def test_a_package_is_cloned_and_upgraded_with_what_was_changed_here(play: World
     told = play.author.waits_for_answer(upgrade.number, "about `data.size`")
     assert "settings.yaml: data.size`: the upgrade to" in told
     assert "//net/base@net/base/v2`, with its rendering, in commit `" in told
-    assert " by `author (" in told
+    assert " by `author`" in told
 
 
 def test_a_tag_that_somebody_pushed_is_no_newest_revision_and_has_no_number(play: World) -> None:
@@ -123,6 +123,10 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     play.author.says(draft.number, "/resolve 2 upstream")
     assert "has 1 conflict" in play.author.waits_for_answer(draft.number, "`/resolve` refused")
     commits = play.author.commits_of(draft.number)
+    play.author.says(draft.number, "/resolve 1 local")
+    play.author.waits_for_answer(draft.number, "`/resolve`: nothing to change")
+    play.rests()
+    assert len(play.author.commits_of(draft.number)) == len(commits)
     play.author.says(draft.number, "/resolve 1 7\n/propose")
     play.author.waits_for_answer(draft.number, "with 7")
     play.rests()
@@ -187,3 +191,84 @@ def test_several_packages_are_upgraded_in_one_pull_request(play: World) -> None:
         play.author.waits_for_tag(f"{each}/v2")
     play.rests()
     assert len(play.author.pulls(every=True)) == before + 1
+
+
+def test_a_package_is_moved_to_another_upstream_in_a_draft_that_changes_nothing_yet(
+    play: World,
+) -> None:
+    """Short-cuts refused: a draft is about what it changes, so one of `/edit` is about nothing and
+    its commands go elsewhere, or to nobody; what was changed here is lost with the old upstream."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = package("net/other")
+    other["net/other/settings.yaml"] = other["net/other/settings.yaml"].replace(
+        "name: other", "name: base"
+    )
+    publishes(play, "net/other", other, 1)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(number, "/clone net/base@v1 net/mine")
+    cloned = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    play.author.says(cloned.number, "/set ConfigMap/base data.colour=red\n/propose")
+    play.author.waits_for_answer(cloned.number, "data.colour to red")
+    play.rests()
+    play.approver.says(cloned.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+
+    play.author.says(number, "/edit net/mine")
+    draft = play.author.pull_of("drafts/net/mine/edit")
+    play.rests()
+    play.author.says(draft.number, "/propose")
+    play.author.waits_for_answer(draft.number, "this draft changes no package yet")
+    play.outsider.says(draft.number, "/rebase onto net/other@v1")
+    play.author.waits_for_answer(draft.number, "only people with write access")
+    play.author.says(draft.number, "/rebase --package net/edge onto net/other@v1")
+    play.author.waits_for_answer(draft.number, "this discussion is about")
+    play.author.says(draft.number, "/rebase --package net/mine onto net/other@v1")
+    play.author.waits_for_answer(draft.number, "committed to this branch: Rebase net/mine onto")
+    play.rests()
+    branch = "drafts/net/mine/edit"
+    text = play.author.reads("net/mine/settings.yaml", branch)
+    assert "colour: red" in text
+    assert play.author.reads("net/mine/Kptfile", branch).count("ref: net/other/v1") == 2
+    assert "drafts/net/mine/rebase" not in play.author.branches()
+
+
+def test_the_title_of_a_draft_that_is_changed_again_says_what_it_holds(play: World) -> None:
+    """Short-cuts refused: the title says for ever what was asked for first; a title that somebody
+    wrote is replaced; the summary of what the base branch holds by now tells old conflicts."""
+    publishes(play, "net/base", package("net/base"), 1)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(number, "/clone net/base@v1 net/mine --propose")
+    cloned = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    play.approver.says(cloned.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+
+    for field, title in (
+        ("size=7", "Set data.size to 7 in net/mine"),
+        ("size=8", "Set data.size to 8 in net/mine"),
+        ("colour=red", "Set several fields in net/mine"),
+    ):
+        play.author.says(number, f"/set --package net/mine ConfigMap/base data.{field}")
+        play.rests()
+        pull = play.author.pull_of("drafts/net/mine/set")
+        assert pull.title.removeprefix("Draft: ").replace("ConfigMap/base ", "") == title
+        assert pull.draft
+
+    for revision in (2, 3):
+        publishes(play, "net/base", resized("net/base", revision), revision)
+        play.author.says(number, "/upgrade net/mine")
+        play.rests()
+        upgrade = play.author.pull_of("drafts/net/mine/upgrade")
+        assert upgrade.title.removeprefix("Draft: ") == f"Upgrade net/mine to v{revision}"
+
+    files = {
+        path: play.author.reads(path, "drafts/net/mine/upgrade")
+        for path in ("net/mine/Kptfile", "net/mine/settings.yaml")
+    }
+    publishes(play, "net/mine", files, 2)
+    play.author.says(upgrade.number, "/rebase")
+    play.author.waits_for_summary(upgrade.number, "changes no packages any more")
+    play.author.waits_for_check(upgrade.number, "porchbot/publish", "success")

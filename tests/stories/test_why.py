@@ -59,3 +59,28 @@ def test_a_guardrail_is_named(staged: Staging) -> None:
         play.rests()
         told = asks(play, number, "labels.owner")
     assert "set-labels:v0.2` of the guardrails, rendered in commit `" in told
+
+
+@pytest.mark.both_forges
+def test_fields_of_a_new_package_are_traced_too(staged: Staging) -> None:
+    """Short-cuts refused: a package that is added is told as a whole, so "this pull request does
+    not change it"; the commit that added the resource, where a later one set the field; a field
+    that is not there, put down to that commit."""
+    with staged(CONFIG + "render: commit\n") as play:
+        play.start_bot()
+        play.rests()
+        play.author.pushes("drafts/net/core/w", package("net/core"))
+        number = play.author.opens("drafts/net/core/w", "Begin").number
+        play.rests()
+        play.author.says(number, "/set ConfigMap/core data.size=4")
+        play.author.waits_for_answer(number, "committed")
+        play.rests()
+        size = asks(play, number, "data.size")
+        name = asks(play, number, "labels.owner")
+        play.author.says(number, "/why data.none")
+        play.author.waits_for_answer(number, "nothing found about `data.none`")
+
+    assert "data.size`: commit `" in size
+    assert "by `author`: Set ConfigMap/core data.size to 4 in net/core" in size
+    assert "labels.owner`: commit `" in name
+    assert "by `author`" in name

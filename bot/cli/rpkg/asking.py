@@ -16,6 +16,7 @@ from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import speaking, spoken
 from lifecycle.commands.parse import parse
+from lifecycle.commands.table import TABLE
 from lifecycle.messages.markdown import plain
 
 _PAUSES = (1.0, 1.0, 2.0, 3.0)
@@ -113,6 +114,12 @@ def ask(
         CommandFailure: It is no command, nothing can be written there, or the bot refused it.
     """
     text = written(word, args)
+    row = TABLE.named(word)
+    if number is None and row is not None and not row.dashboard:
+        raise CommandFailure(
+            f"{word} is about a pull request. Give its number with --on; `porchbot rpkg edit`"
+            " opens one for a package"
+        )
     place = speaking.place_of(repository)
     with place as forge:
         where = forge.dashboard() if number is None else number
@@ -201,6 +208,14 @@ eval_ = _asks(
     "--package shop set-labels:v0.2 team=net",
     PACKAGE,
     PROPOSE,
+)
+rebase = _asks(
+    "rebase",
+    "[onto UPSTREAM]",
+    "Bring a pull request up to date with its base branch, or move its package to another"
+    " upstream; needs --on NUMBER.",
+    "--on 12 onto acme/blueprints/net@v3",
+    PACKAGE,
 )
 resume = _asks(
     "resume",

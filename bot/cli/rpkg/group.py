@@ -17,6 +17,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "init": (f"{_ASKING}:init", "Open a draft with a new package."),
     "list": ("bot.cli.rpkg.get:command", "List packages, or those that match a selector."),
     "propose": ("bot.cli.rpkg.approving:propose", "Propose drafts."),
+    "rebase": (
+        f"{_ASKING}:rebase",
+        "Update a pull request, or move its package to another upstream.",
+    ),
     "resume": (f"{_ASKING}:resume", "End the hold after a rollback."),
     "rollback": (
         "bot.cli.rpkg.rollback:command",

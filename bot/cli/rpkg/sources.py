@@ -115,6 +115,11 @@ class Source:
         found = rules.listed(file, self.commit, package)
         return {} if isinstance(found, BrokenPolicy) else found
 
+    def hold(self, package: str) -> str:
+        """Where a rollback holds a package, such as "held at v1"; "" for nowhere."""
+        found = held(self.ledger(package))
+        return f"held at v{found[0]}" if found else ""
+
     def revision(self, package: str) -> str:
         """The newest revision of a package as people write it; the branch where there is none."""
         there = names.revisions(package, self.tags)

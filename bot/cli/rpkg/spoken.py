@@ -122,7 +122,7 @@ def answer_to(comment: int, heard: Iterable[Heard]) -> Answer | None:
     """Return what the bot answered to just this comment; None where it has not yet."""
     for each in heard:
         if each.ours and _answers(each.body, comment):
-            text = visible(each.body).strip()
+            text = visible(_LAST.sub("", each.body)).strip()
             return Answer(text=text, refused=_REFUSED.search(text) is not None)
     return None
 

@@ -163,7 +163,8 @@ def _revision(found: Sequence[Source], package: Package) -> str:
     source = next((each for each in found if each.place == package.place), None)
     if source is None:
         return shown(str(package))
-    named = shown(source.revision(package.path))
+    hold = source.hold(package.path)
+    named = shown(source.revision(package.path)) + (f" ({hold})" if hold else "")
     return named if source is found[0] else f"{source.name}//{named}"
 
 

@@ -8,7 +8,7 @@ from the branch as it is, and what is there already is said.
 from dataclasses import dataclass, replace
 
 from lifecycle import authors
-from lifecycle.actions import OpenProposal, PushDraft
+from lifecycle.actions import OpenProposal, PushDraft, SetTitle
 from lifecycle.commands.draft_grammar import FieldValue
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.permission import from_upstream
@@ -112,8 +112,14 @@ DraftCommand = (
 
 
 def about(proposal: Proposal) -> list[str]:
-    """Return the packages that a pull request is about, those that it removes left out."""
-    return sorted(t.package for t in proposal.content.touched if not t.removed)
+    """Return the packages that a pull request is about, those that it removes left out.
+
+    A draft that changes nothing yet is about the package that it was opened for.
+    """
+    content = proposal.content
+    if content.drafted is not None:
+        return [content.drafted]
+    return sorted(t.package for t in content.touched if not t.removed)
 
 
 def request_of(proposal: Proposal, command: DraftCommand) -> DraftRequest | None:
@@ -198,9 +204,16 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
     return replace(found, on_draft=here)
 
 
-def rebased(proposal: Proposal, upstream: str) -> DraftRequest | None:
-    """Return what `/rebase onto` asks for; None where nobody can tell of which package."""
-    there = about(proposal)
+def rebased(proposal: Proposal, package: str, upstream: str) -> DraftRequest | None:
+    """Return what `/rebase onto` asks for; None where nobody can tell of which package.
+
+    Args:
+        proposal: Where it is asked for; no other package is moved.
+        package: As it is named; "" for the only one there.
+        upstream: As somebody wrote it.
+    """
+    wanted = None if package in ("", ".") else package.removeprefix("./").strip("/")
+    there = [each for each in about(proposal) if wanted in (None, each)]
     if len(there) != 1:
         return None
     here = not proposal.place.closed
@@ -263,11 +276,13 @@ def make(
         return replace(response, waits=True)
     changes = bool(state.made.files)
     if done and wanted.on_draft:
+        response = _retitled(response, state, p.place.number, p.place.title)
         return response.say(texts.committed_here(state))
     if there.number and not wanted.on_draft and (done or not changes):
+        response = _retitled(response, state, there.number, there.title)
         return response.say(texts.opened(state))
     if wanted.on_draft or there.number:
-        if not changes and wanted.kind is not DraftKind.RESOLVE:
+        if not changes and not _undecided(p, wanted):
             return response.say(texts.unchanged(word, state))
         return _with(response, _push(request, state))
     pushed = state.pushed or unopened
@@ -281,6 +296,21 @@ def make(
         draft=not wanted.ready,
     )
     return _with(response, *(() if pushed else (_push(request, state),)), opened)
+
+
+def _retitled(
+    response: CommandResponse, state: DraftState, number: int, shown: str
+) -> CommandResponse:
+    """Let a title of ours say what the draft holds by now."""
+    title = texts.retitled(state, shown)
+    effects = (SetTitle(number, title),) if title else ()
+    return replace(response, effects=(*response.effects, *effects))
+
+
+def _undecided(p: Proposal, wanted: DraftRequest) -> bool:
+    """Whether a commit that changes no file is wanted, as it decides a conflict for good."""
+    found = p.upgrades.numbered(wanted.revision) if wanted.kind is DraftKind.RESOLVE else None
+    return found is not None and not found.resolved
 
 
 def _with(response: CommandResponse, *effects: PushDraft | OpenProposal) -> CommandResponse:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cadlib.diff.changes import ChangeKind
 from lifecycle.commands.permission import verdict
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.facts.proposal import Proposal
@@ -38,7 +39,7 @@ def why(request: CommandRequest, response: CommandResponse, command: WhyCommand)
 
 
 def untold(proposal: Proposal, about: str) -> bool:
-    """Tell whether it was not looked into yet what set a field that a proposal changes.
+    """Tell whether it was not looked into yet what set a field that a proposal may change.
 
     Args:
         proposal: The proposal.
@@ -46,7 +47,11 @@ def untold(proposal: Proposal, about: str) -> bool:
     """
     if not about or about in proposal.origins:
         return False
-    return any(about in str(change) for v in proposal.verdicts for change in v.diff)
+    return any(
+        about in str(change) or (change.kind is ChangeKind.ADDED and not change.field)
+        for v in proposal.verdicts
+        for change in v.diff
+    )
 
 
 def diff(

@@ -13,6 +13,7 @@ from lifecycle.messages import updates as texts
 class RebaseCommand:
     """Merge the base branch into the head; or the package goes `onto` another upstream."""
 
+    package: str = ""
     onto: str = ""
 
 
@@ -21,7 +22,7 @@ def rebase(
 ) -> CommandResponse:
     """Ask for the merge commit, or tell why there is none."""
     if command.onto:
-        return _onto(request, response, command.onto)
+        return _onto(request, response, command)
     facts, p, asked = request.facts, response.proposal, request.asked
     base_ref = p.place.base_ref
     if not facts.same_repository:
@@ -40,9 +41,11 @@ def rebase(
     return replace(response.say(texts.updated(p)), update_asked=asked)
 
 
-def _onto(request: CommandRequest, response: CommandResponse, upstream: str) -> CommandResponse:
+def _onto(
+    request: CommandRequest, response: CommandResponse, command: RebaseCommand
+) -> CommandResponse:
     """Replay what was changed here on another upstream."""
-    wanted = drafts.rebased(response.proposal, upstream)
+    wanted = drafts.rebased(response.proposal, command.package, command.onto)
     if wanted is None:
         return response.refuse(draft_texts.which("rebase", drafts.about(response.proposal)))
     return drafts.make(request, response, "rebase", wanted)

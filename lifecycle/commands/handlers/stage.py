@@ -30,6 +30,8 @@ def propose(
     head = response.proposal.place.head
     if not head.startswith(command.commit):
         return response.refuse(texts.other_head(command.commit, head))
+    if response.proposal.content.drafted is not None:
+        return response.refuse(texts.NOTHING_TO_PROPOSE)
     return response.as_draft(False)
 
 

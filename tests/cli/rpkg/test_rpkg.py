@@ -145,6 +145,18 @@ def test_packages_that_are_behind(two: tuple[Clone, Clone]) -> None:
     assert "acme/blueprints       v2                    1 conflict\n" in listed
 
 
+def test_a_package_that_is_held_shows_so_where_it_is_behind(two: tuple[Clone, Clone]) -> None:
+    """The short-cut lists it like one that may be upgraded: the bot refuses that."""
+    ledger = two[1].folder / ".porchbot/ledger"
+    ledger.mkdir(parents=True)
+    (ledger / "edge.yaml").write_text("revisions: {v4: {state: held, reason: x}}\n")
+    two[1].git("add", ".")
+    two[1].git("commit", "--quiet", "-m", "x")
+    for way in ("upstream", "downstream"):
+        listed = ran("upgrade", f"--discover={way}", clones=(two[1], two[0])).output
+        assert "edge@v4 (held at v4)  " in listed
+
+
 def test_what_an_upgrade_would_come_to(two: tuple[Clone, Clone]) -> None:
     """Short-cuts refused: what is behind conflicts; what nobody can tell is told as harmless."""
     lock = two[0].git("rev-parse", "net/core/v1^{commit}")

@@ -20,7 +20,7 @@ from lifecycle.facts.upgrades import Upgrade, Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import ProposedState
 from lifecycle.names import Sha
-from lifecycle.policy import AccessRule, Policy, UpstreamAccess
+from lifecycle.policy import AccessRule, PathAccess, Policy, UpstreamAccess
 from tests.lifecycle.samples import APPROVER, AUTHOR, BASE, OUTSIDER, PROPOSAL, changed, facts, said
 
 NEW = DraftRequest(kind=DraftKind.INIT, package="net/new")
@@ -241,3 +241,15 @@ def test_another_upstream_is_asked_of_the_whole_repository() -> None:
     for body, whole in (("/rebase onto acme/base/x@v1", True), ("/rebase", False)):
         p = asked(AUTHOR, body)
         assert answers.about_repository(p, memory.read(p)) is whole
+
+
+def test_a_draft_that_changes_nothing_yet_is_held_to_the_rules_of_its_package() -> None:
+    """The short-cut holds it to the rules of what it changes: those of no folder."""
+    only = {AccessAction.DRAFT: AccessRule(sources=(UserSource("somebody"),))}
+    for folder, wanted in (("net", 0), ("apps", 1)):
+        policy = Policy(paths=(PathAccess(folder, only),))
+        p = asked(APPROVER, "/rebase onto acme/base/x@v1", policy)
+        content = replace(p.content, touched=(), drafted="net/core")
+        p = replace(p, content=content, rules=replace(p.rules, policy=policy))
+        found = answers.drafts(facts(p), p, memory.read(p))
+        assert [each.package for each in found] == ["net/core"] * wanted
