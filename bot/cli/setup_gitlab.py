@@ -69,6 +69,12 @@ SERVICE = "https://gitlab.com"
     "--only-bot", is_flag=True, help="Allow only the bot to merge to default branches (Premium)."
 )
 @click.option(
+    "--merge-by-deploy-key",
+    "by_key",
+    is_flag=True,
+    help="Allow only the bot to merge to default branches, by a deploy key of its own (all tiers).",
+)
+@click.option(
     "--system-hook",
     is_flag=True,
     help="Also create a system hook, which reports pushes of many refs; as an administrator.",
@@ -90,6 +96,7 @@ def gitlab(
     ca: str,
     gates: bool,
     only_bot: bool,
+    by_key: bool,
     system_hook: bool,
     new_secrets: bool,
     dry_run: bool,
@@ -121,11 +128,16 @@ def gitlab(
             login=login,
             gates=gates,
             only_bot=only_bot,
+            by_key=by_key,
             system_hook=system_hook,
             new_secrets=new_secrets,
             dry_run=dry_run,
             given=setup_tokens.bots(),
         )
+        if only_bot and by_key:
+            raise SetupRefusedError(
+                "--only-bot and --merge-by-deploy-key do the same. Give one of them."
+            )
         if not projects and not groups:
             raise SetupRefusedError(
                 "Nothing to set up. Name a --group or a --project by its full path."

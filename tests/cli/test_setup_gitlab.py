@@ -359,7 +359,7 @@ def test_the_doctor_tells_of_the_instance(place: Place, monkeypatch: pytest.Monk
     ill = CliRunner().invoke(main, ["doctor", "acme/blueprints"])
 
     assert (well.exit_code, well.output.splitlines()[-1]) == (0, "No problems found.")
-    assert "hint: The GitLab gitlab: version 18.5.1, without approval rules" in well.output
+    assert "hint: The GitLab gitlab: version 18.10.0, without approval rules" in well.output
     assert (ill.exit_code, ill.output.splitlines()[-1]) == (1, "1 problem found.")
     assert "wrong: The token for gitlab: ends on" in ill.output
 

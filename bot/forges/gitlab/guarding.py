@@ -9,11 +9,11 @@ https://docs.gitlab.com/api/protected_tags/, https://docs.gitlab.com/api/project
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.levels import DEVELOPER
+from bot.forges.gitlab.setting_key import TITLE, holding, let_in, only_key
 from bot.forges.gitlab.setting_projects import GATES, MAINTAINER, TAGS
 from bot.forges.port import Drift, Mend
 
@@ -31,6 +31,8 @@ class Guarded:
         hooks: Its webhooks; None where only its maintainers are told.
         branches: Its protected branches; None likewise.
         tags: Its protected tags; None likewise.
+        keys: Its deploy keys; None likewise.
+        may_push: GitLab lets the bot push to the default branch, and so merge; None without one.
     """
 
     about: JSONObject
@@ -39,6 +41,8 @@ class Guarded:
     hooks: Sequence[JSONObject] | None
     branches: Sequence[JSONObject] | None
     tags: Sequence[JSONObject] | None
+    keys: Sequence[JSONObject] | None = None
+    may_push: bool | None = None
 
     @property
     def name(self) -> str:
@@ -70,9 +74,11 @@ def lacking(given: Guarded) -> Iterator[Drift]:
         )
     yield from _hooks(given)
     yield from _branches(given)
+    yield from _key(given)
     yield from _tags(given)
+    alone = only_key(given.branches or (), str(given.about.get("default_branch") or ""))
     for setting, shown in GATES.items():
-        if setting in given.about and not given.about[setting]:
+        if alone is None and setting in given.about and not given.about[setting]:
             yield Drift(
                 place=f'The setting "{shown}" of {given.name}',
                 found="off, so people can merge what the bot does not publish",
@@ -139,7 +145,7 @@ def _branches(given: Guarded) -> Iterator[Drift]:
     branch = given.about.get("default_branch")
     if given.branches is None or not branch:
         return
-    ours = [each for each in given.branches if fnmatchcase(str(branch), str(each["name"]))]
+    ours = holding(given.branches, str(branch))
     if not ours:
         levels = {"push_access_level": MAINTAINER, "merge_access_level": MAINTAINER}
         yield Drift(
@@ -157,6 +163,31 @@ def _branches(given: Guarded) -> Iterator[Drift]:
                 wanted="Maintainers or nobody",
                 fix='Change "Allowed to push" under Settings > Repository > Protected branches',
             )
+
+
+def _key(given: Guarded) -> Iterator[Drift]:
+    """Whom the default branch lets in beside the bot's deploy key, and whether that lets it in."""
+    branch = str(given.about.get("default_branch") or "")
+    rules = holding(given.branches or (), branch)
+    entries = [each for rule in rules for each in let_in(rule)]
+    place = f"The protected branch {branch} of {given.name}"
+    if rules and given.may_push is False and all(each.get("deploy_key_id") for each in entries):
+        yield Drift(
+            place=place,
+            found="nobody may merge to it, the bot neither: no deploy key of the bot's is let in",
+            wanted="a deploy key that the bot added and that may push, or Maintainers",
+            fix="Run `porchbot setup gitlab --merge-by-deploy-key` again, or let Maintainers merge"
+            " under Settings > Repository > Protected branches",
+        )
+    elif any(each["title"] == TITLE for each in given.keys or ()) and len(entries) > 1:
+        yield Drift(
+            place=place,
+            found="others may push or merge to it beside the bot's deploy key",
+            wanted="nobody else",
+            fix="Run `porchbot setup gitlab --merge-by-deploy-key` again, or remove the deploy key"
+            f" {TITLE!r} if that is wanted",
+            harmful=False,
+        )
 
 
 def _tags(given: Guarded) -> Iterator[Drift]:

@@ -1,5 +1,8 @@
 """Asks GitLab what guards a project, and makes the changes that a Maintainer's token allows."""
 
+from contextlib import suppress
+
+from bot.forges.gitlab.calls import quoted
 from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.hooks import OurHooks
 from bot.forges.gitlab.http import Clients, JSONObject, call
@@ -43,6 +46,8 @@ class Guards:
             hooks=await self._listed(f"{path}/hooks"),
             branches=await self._listed(f"{path}/protected_branches"),
             tags=await self._listed(f"{path}/protected_tags"),
+            keys=await self._listed(f"{path}/deploy_keys"),
+            may_push=await self._may_push(path, about),
         )
         return tuple(lacking(given))
 
@@ -54,6 +59,15 @@ class Guards:
         """
         pool = self._owner or self._user.clients
         await call(pool, "change what guards it", change.verb, change.path, body=change.body)
+
+    async def _may_push(self, path: str, about: JSONObject) -> bool | None:
+        """Whether GitLab lets the bot into the default branch; None where there is none."""
+        if not (branch := about.get("default_branch")):
+            return None
+        at = f"{path}/repository/branches/{quoted(str(branch))}"
+        with suppress(ForgeRefusedError):
+            return bool((await call(self._user.clients, _WANTED, "GET", at)).data["can_push"])
+        return None
 
     async def _listed(self, path: str) -> list[JSONObject] | None:
         """A list; None where only Maintainers are told."""

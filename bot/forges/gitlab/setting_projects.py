@@ -40,6 +40,7 @@ class Wanted:
         login: What the bot's account is to be called.
         gates: Turn on the settings of `GATES`, too.
         only_bot: Let nobody but the bot push and merge to the default branch; Premium.
+        by_key: Likewise, by a deploy key of the bot's; see `setting_key`.
         system_hook: Give the instance a system hook, too; the owner is an administrator.
         new_secrets: Make the secrets of all webhooks anew.
         dry_run: Ask only; say what would be made.
@@ -51,6 +52,7 @@ class Wanted:
     login: str
     gates: bool = False
     only_bot: bool = False
+    by_key: bool = False
     system_hook: bool = False
     new_secrets: bool = False
     dry_run: bool = False
@@ -205,7 +207,8 @@ class PlaceSetup:
         else:
             self._say(
                 f"Left: {what} lets Maintainers push and merge too. Naming one account there needs"
-                " Premium; the bot tags nothing that its gates do not let through."
+                " Premium; --merge-by-deploy-key works on every tier. The bot tags nothing that its"
+                " gates do not let through."
             )
 
     def _tags(self, project: Place) -> None:

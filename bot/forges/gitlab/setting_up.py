@@ -19,6 +19,7 @@ from urllib.parse import quote
 from bot.forges.gitlab import hooks
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
+from bot.forges.gitlab.setting_key import KeySetup
 from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted, entries
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ForgeUntrustedError
 from bot.gitlabs import GitLabInstance, Making, Marked
@@ -109,6 +110,18 @@ class GitLabSetup:
         for project in projects:
             of_group = any(project.name.startswith(f"{name}/") for name in heard)
             self._places.project(project, ours, account, heard=of_group)
+        if self._wanted.by_key and instance.token:
+            self._by_key(instance.token, projects)
+
+    def _by_key(self, token: str, projects: Sequence[Place]) -> None:
+        """Leave default branches to the bot's deploy keys."""
+        bot = self._as_bot(token)
+        try:
+            keys = KeySetup(self._owner, bot, self._say, dry_run=self._wanted.dry_run)
+            for project in projects:
+                keys.project(project)
+        finally:
+            bot.close()
 
     def _serving(self, known: GitLabInstance) -> GitLabInstance:
         """The instance, served where this and earlier runs set it up; one that serves all stays."""

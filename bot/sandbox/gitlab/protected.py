@@ -199,8 +199,7 @@ def _allowances(request: ApiRequest, one: str, many: str) -> tuple[Allowance, ..
     level = request.input.number(one)
     if level is not None and level not in _LEVELS:
         raise bad_parameter(f"{one} does not have a valid value")
-    entries = request.input.objects(many) or []
-    made = [_entry(request, entry, many) for entry in entries]
+    made = [_entry(request, entry, many) for entry in _entries(request, many)]
     if level is not None or not made:
         chosen = Level.MAINTAINER if level is None else Level(level)
         made.insert(0, Allowance(id=request.state.next_id(), level=chosen))
@@ -209,7 +208,7 @@ def _allowances(request: ApiRequest, one: str, many: str) -> tuple[Allowance, ..
 
 def _changed(request: ApiRequest, old: tuple[Allowance, ...], many: str) -> tuple[Allowance, ...]:
     kept = {allowance.id: allowance for allowance in old}
-    for entry in request.input.objects(many) or ():
+    for entry in _entries(request, many):
         number = entry.number("id")
         if number is not None and number not in kept:
             raise missing()
@@ -222,8 +221,19 @@ def _changed(request: ApiRequest, old: tuple[Allowance, ...], many: str) -> tupl
     return tuple(kept.values())
 
 
+def _entries(request: ApiRequest, many: str) -> list[Inputs]:
+    """The entries that count: Free passes over deploy keys before 18.10, which pages always take.
+
+    Source: https://docs.gitlab.com/api/protected_branches/#example-with-deploy-key-access
+    """
+    version = tuple(map(int, request.state.data.gitlab.version.split(".")[:2]))
+    keys = version >= (18, 10) or levels.has_tier(request.state, request.project)
+    entries = request.input.objects(many) or []
+    return [each for each in entries if keys or each.number("deploy_key_id") is None]
+
+
 def _entry(request: ApiRequest, entry: Inputs, many: str) -> Allowance:
-    """One entry; people and groups can be named with Premium only, deploy keys always."""
+    """One entry; people and groups can be named with Premium only."""
     named = {name: entry.number(name) for name in ("user_id", "group_id", "deploy_key_id")}
     level = entry.number("access_level")
     given = [name for name, value in named.items() if value is not None]
@@ -302,6 +312,7 @@ def add_key(request: ApiRequest) -> ApiResponse:
             id=request.state.next_id(),
             title=title,
             key=text,
+            user_id=request.user.id,
             created_at=request.state.now(),
             expires_at=request.input.when("expires_at"),
         )

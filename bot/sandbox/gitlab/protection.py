@@ -1,5 +1,8 @@
 """Protected branches and tags: what they refuse, to pushes and to the API alike.
 
+A deploy key lets in whoever added it, however they come: GitLab asks an account, not a key
+(`ProtectedRefDeployKeyAccess#check_access`), when it judges pushes, merges and `can_push` alike.
+
 Source: https://docs.gitlab.com/user/project/repository/branches/protected/,
 https://docs.gitlab.com/user/project/protected_tags/; the texts are `Gitlab::Checks`'.
 """
@@ -165,6 +168,10 @@ def _fits(state: Context, repo: Repository, allowance: Allowance, user: User) ->
     if allowance.group_id is not None:
         group = levels.group_at(state, str(allowance.group_id))
         return levels.group_level(state, group, user) >= Level.DEVELOPER
+    if allowance.deploy_key_id is not None:
+        key = state.data.gitlab.deploy_keys[allowance.deploy_key_id]
+        pushes = repo.gitlab.deploy_keys.get(key.id, False)
+        return pushes and key.user_id == user.id and level >= Level.DEVELOPER
     if allowance.level is None or allowance.level is Level.NO_ACCESS:
-        return False  # a deploy key, which no account has, or nobody
+        return False
     return level >= allowance.level

@@ -111,11 +111,16 @@ class ProtectedRef:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class DeployKey:
-    """An SSH key of the instance; projects that it is enabled in say whether it may push."""
+    """An SSH key of the instance; projects that it is enabled in say whether it may push.
+
+    Attributes:
+        user_id: Who added it, and acts by it.
+    """
 
     id: int
     title: str
     key: str
+    user_id: int
     created_at: datetime
     expires_at: datetime | None = None
 
@@ -200,7 +205,7 @@ class Instance:
         custom_members: Number of a project or group and of a member to the number of their role.
     """
 
-    version: str = "18.5.1"
+    version: str = "18.10.0"
     tier: str = FREE
     admins: set[int] = field(default_factory=set)
     blocked: set[int] = field(default_factory=set)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.guards import Guards
 from bot.forges.gitlab.hooks import PROJECT as KIND
 from bot.forges.gitlab.hooks import HookSecrets, OurHooks, Speaker
+from bot.forges.gitlab.setting_key import TITLE
 from bot.forges.gitlab.setting_projects import GATES
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import ForgeRefusedError, Mend, Repository
@@ -45,6 +47,25 @@ GOOD = Guarded(
     hooks=[dict(HOOK)],
     branches=[dict(BRANCH)],
     tags=[{"name": "*/v*"}],
+)
+MERGE = {"merge_access_levels": [{"access_level": 40}]}
+KEY_ONLY: dict[str, object] = {
+    "name": "main",
+    "push_access_levels": [{"access_level": 40, "deploy_key_id": 3}],
+    "merge_access_levels": [{"access_level": 0}],
+}
+ALONE: dict[str, Any] = {
+    "branches": [KEY_ONLY],
+    "keys": [{"id": 3, "title": TITLE}],
+    "may_push": True,
+}
+NOBODY = (
+    "The protected branch main of acme/net: nobody may merge to it, the bot neither: no deploy key"
+    " of the bot's is let in"
+)
+OTHERS = (
+    "The protected branch main of acme/net: others may push or merge to it beside the bot's deploy"
+    " key"
 )
 LEVELS = {"push_access_level": 40, "merge_access_level": 40}
 GATE = "only_allow_merge_if_pipeline_succeeds"
@@ -145,6 +166,26 @@ CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
                 None,
             )
         ],
+    ),
+    "only the bot's deploy key is let in, whatever the settings are": (
+        replace(GOOD, about={**ABOUT, GATE: False}, **ALONE),
+        [],
+    ),
+    "a deploy key that does not let the bot in": (
+        replace(GOOD, **{**ALONE, "may_push": False}),
+        [(NOBODY, True, None)],
+    ),
+    "the deploy key is gone": (
+        replace(GOOD, branches=[{**KEY_ONLY, "push_access_levels": []}], keys=[], may_push=False),
+        [(NOBODY, True, None)],
+    ),
+    "Maintainers are let in beside the bot's deploy key": (
+        replace(GOOD, **{**ALONE, "branches": [{**KEY_ONLY, **MERGE}]}),
+        [(OTHERS, False, None)],
+    ),
+    "another rule lets Maintainers in beside the bot's deploy key": (
+        replace(GOOD, **{**ALONE, "branches": [KEY_ONLY, {"name": "m*", **MERGE}]}),
+        [(OTHERS, False, None)],
     ),
     "anybody makes tags": (
         replace(GOOD, tags=[{"name": "release-*"}]),

@@ -100,7 +100,7 @@ def test_the_client_knows_who_it_is_and_where(lab: Lab) -> None:
 
     assert isinstance(api.user, gitlab.v4.objects.CurrentUser)
     assert api.user.username == "author"
-    assert api.version()[0] == "18.5.1"
+    assert api.version()[0] == "18.10.0"
     path = "/api/v4/metadata"
     headers = {"PRIVATE-TOKEN": str(api.private_token)}
     assert b'"enterprise":false' in lab.forge.answer("GET", path, headers, b"")[2]
