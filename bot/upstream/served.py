@@ -334,7 +334,7 @@ class ServedUpstreams:
             await self._offload(mirror.fetch, credentials, self._clock.monotonic(), around)
             if found := await self.commits(place.repository, [name]):
                 return name, found[name]
-        raise UpstreamError(_MISSING, *texts.no_version(ref, str(place)))
+        raise UpstreamError(_MISSING, *texts.no_version(ref, str(place), served=True))
 
     def _read(
         self,

@@ -196,7 +196,8 @@ def _updated(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftStep
     """Merge what the upstream is now, or another one, into the package."""
     local, came = yield from _merged(request, inputs, inputs.here, name)
     if came.conflicts and inputs.conflicts is ConflictPolicy.FAIL:
-        raise texts.conflicting([str(each) for each in came.conflicts])
+        told = [str(each).removesuffix(f": {each.chosen} is taken") for each in came.conflicts]
+        raise texts.conflicting(told)
     after: dict[str, Entry] = {}
     for path, entry in {**local, **came.changes}.items():
         if entry is not None:
@@ -270,7 +271,9 @@ def _evaluated(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> D
         why = "; ".join(filter(None, said))
         # Before it is cut: half a value is told as well.
         why = secrets.redacted(why, added | _secret(inputs.here))
-        raise came.error or texts.function_failed(request.function, why)
+        if came.error is not None and not why:
+            raise came.error
+        raise texts.function_failed(request.function, why)
     files: dict[str, Entry | None] = {}
     for path, data in came.changes.items():
         mode = inputs.here[path].mode if path in inputs.here else packages.REGULAR

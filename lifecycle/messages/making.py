@@ -104,7 +104,9 @@ def function_failed(image: str, said: str) -> PackageError:
 def not_run(reason: str) -> PackageError:
     """A function cannot be run now."""
     return PackageError(
-        Place(), f"the function cannot be run now: {reason[:300]}", "Comment again later"
+        Place(),
+        f"the function cannot be run now: {reason[:300].rstrip('.')}",
+        "Wait until it can be",
     )
 
 

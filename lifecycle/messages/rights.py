@@ -122,11 +122,17 @@ def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str] | Non
     return text
 
 
+_OF = {
+    AccessAction.REGISTER: " (first revision)",
+    AccessAction.ROLLBACK: " (its hold after a rollback)",
+}
+"""What is approved of a package, where it is not its change."""
+
+
 def asked(need: Need) -> str:
     """What a rule asks for, of what, and how many approvals it has."""
     of = names(need.packages) if need.packages else "the rules"
-    if need.action is AccessAction.REGISTER:
-        of += " (first revision)"
+    of += _OF.get(need.action, "")
     owned = need.owned
     if owned is not None:
         more = f" and {number(owned.count - 1, 'more file')}" if owned.count > 1 else ""

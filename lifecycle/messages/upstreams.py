@@ -148,12 +148,12 @@ def unserved(package: str, repository: str) -> Problem:
     )
 
 
-def no_version(ref: str, place: str) -> Problem:
-    """A ref that is not there."""
-    return (
-        f"{place} has no tag, branch or commit {ref!r}",
-        "Name an existing one; this one may have been deleted or renamed",
-    )
+def no_version(ref: str, place: str, *, served: bool = False) -> Problem:
+    """A ref that is not there; in one that is `served`, a folder may be meant as a repository."""
+    check = "Check the path and the version; it may have been deleted or renamed"
+    if served:
+        check += ". A repository that porchbot does not serve is taken for a folder"
+    return f"{place} has no tag, branch or commit {ref!r}", check
 
 
 def no_commit(commit: str, place: str) -> Problem:

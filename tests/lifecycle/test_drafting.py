@@ -8,7 +8,7 @@ import pytest
 from cadlib.diff.fields import HIDDEN
 from cadlib.errors import PackageError
 from cadlib.kptfile.values import GitRef
-from cadlib.merge.conflicts import Conflict
+from cadlib.merge.conflicts import Conflict, ConflictPolicy
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch, Fetched
@@ -198,6 +198,29 @@ def test_the_rules_of_a_repository_are_no_part_of_a_package_at_its_root() -> Non
         assert cloned.files.keys() == UP.keys()
 
 
+def test_why_a_function_failed_is_told() -> None:
+    """The short-cut tells what every failure says: nobody learns what the function lacks."""
+    request = DraftRequest(kind=DraftKind.EVAL, package="shop", function="ghcr.io/a/check:v1")
+    results = [{"message": "namespace is missing", "severity": "error"}]
+    found = made(request, {"results": results, "exit_code": 1, "error": "function failure"})
+    assert found.problem == (
+        "ghcr.io/a/check:v1 failed: namespace is missing. Check the function and its configuration"
+    )
+
+
+def test_a_conflict_that_refuses_an_upgrade_takes_no_side() -> None:
+    """The short-cut says of each whose value "is taken", and takes none."""
+    kptfile = Entry(KPTFILE + LOCKED.replace("REF", "net/v1").replace("COMMIT", "").encode())
+    sides = [{**UP, "app.yaml": Entry(MAP.replace(b"1", size))} for size in (b"4", b"1", b"9")]
+    here, base, theirs = sides
+    inputs = DraftInputs(here={**here, "Kptfile": kptfile}, conflicts=ConflictPolicy.FAIL)
+    request = DraftRequest(kind=DraftKind.UPGRADE, package="shop")
+    found = came_to(request, inputs, theirs, base)
+    assert "data.size: changed on both sides (base 1, local 4, upstream 9)" in found.problem
+    assert "is taken" not in found.problem
+
+
+MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {size: '1'}\n"
 LOCKED = """upstream:
   type: git
   git: {repo: 'https://x.test/a', directory: /net, ref: main}

@@ -165,7 +165,7 @@ def test_a_ref_that_is_not_there(remote: Remote, tmp_path: Path) -> None:
     assert refused(lambda: get(remote, tmp_path, "v2")) == (
         UpstreamFault.MISSING,
         f"{remote.url}//net/core has no tag, branch or commit 'v2'."
-        " Name an existing one; this one may have been deleted or renamed.",
+        " Check the path and the version; it may have been deleted or renamed.",
     )
 
 

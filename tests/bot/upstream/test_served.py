@@ -645,7 +645,8 @@ async def test_what_is_not_there(stage: Stage) -> None:
     assert await stage.refused("acme/blueprints//net/core@v9") == (
         UpstreamFault.MISSING,
         "acme/blueprints//net/core has no tag, branch or commit 'v9'."
-        " Name an existing one; this one may have been deleted or renamed.",
+        " Check the path and the version; it may have been deleted or renamed. A repository that"
+        " porchbot does not serve is taken for a folder.",
     )
     assert await stage.refused("acme/blueprints//net/cor@main") == (
         UpstreamFault.MISSING,
