@@ -216,6 +216,8 @@ def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
 
 def functions_run(verdicts: Sequence[Verdict]) -> str:
     """Which functions were run."""
+    if not verdicts:
+        return "Nothing is left to render: the packages are removed."
     count = sum(v.functions for v in verdicts)
     rows = sorted({f"- {code(i)} ({n.asked})" for v in verdicts for i, n in v.versions.items()})
     return f"{number(count, 'function')} run on {names(v.package for v in verdicts)}." + (

@@ -125,16 +125,16 @@ def names(packages: Iterable[str]) -> str:
 
 def users(shown: Iterable[str], unseen: int) -> str:
     """Packages that use something, and how many more there are in repositories not seen by all."""
-    listed = names(shown)
+    listed = some((name(p) for p in sorted(shown)), MOST_LISTED)
     more = f"{number(unseen, 'package')} in repositories that you may not see" if unseen else ""
     return " and ".join(each for each in (listed, more) if each)
 
 
-def some(items: Iterable[str]) -> str:
-    """The first five of a list; the rest is counted."""
+def some(items: Iterable[str], most: int = 5) -> str:
+    """The first five of a list, or so many as are given; the rest is counted."""
     shown = list(items)
-    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-    return ", ".join(shown[:5]) + more
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
 
 
 def label(gate: str) -> str:

@@ -124,3 +124,10 @@ def test_a_long_summary_leaves_room_for_how_long_it_took() -> None:
 
     assert len(content.shown) == limits.TEXT
     assert content.shown.endswith("\n\nTook 1 s.")
+
+
+def test_where_packages_only_go_nothing_is_said_to_be_rendered() -> None:
+    """The short-cut counts what there is: "0 functions run on ."."""
+    shown = contents.rendering((), Policy(), settles=False)
+
+    assert shown.summary.startswith("Nothing is left to render: the packages are removed.")

@@ -97,6 +97,12 @@ def test_what_is_withdrawn_is_used_by_nothing_in_the_group() -> None:
     assert shown is Conclusion.FAILURE
     assert "`net/core/v1` is the upstream of `net/mine`" in said
 
+    users = tuple(f"net/u{n}" for n in range(7))  # a list that ends after five says not which
+    _, said = _shown(
+        replace(GROUP, content=Content(touched=(), ledger=(replace(gone, used_by=users),)))
+    )
+    assert all(f"`{each}`" in said for each in users)
+
     free = Content(touched=(), ledger=(replace(gone, used_by=()),))
     assert _shown(replace(GROUP, content=free))[0] is Conclusion.SUCCESS
 
