@@ -103,12 +103,14 @@ def run(
 def _refused(error: ForgeRefusedError, wanted: Reference) -> str:
     if wanted.merge:
         return (
-            f"GitLab refused: {error.reason}. Check the path and the token: it needs the scopes"
-            " read_api and read_repository and the Developer role, or set the variables of the bot"
+            f"GitLab refused: {error.reason}. Check the path, the number and the token: it needs"
+            " the scopes read_api and read_repository and the Developer role, or set the variables"
+            " of the bot"
         )
     return (
-        f"the forge refused: {error.reason}. Use the token of someone with write access to the"
-        " repository, which can read other people's permissions, or the variables of the bot's App"
+        f"the forge refused: {error.reason}. Check the number, and use the token of someone with"
+        " write access to the repository, which can read other people's permissions, or the"
+        " variables of the bot's App"
     )
 
 

@@ -44,13 +44,13 @@ class Undetermined(CommandFailure):
     $ porchbot impact stricter.yaml --base origin/release
 
     # Try to upgrade all packages made from net/core to its version in the working tree.
-    $ porchbot impact net/core/Kptfile
+    $ porchbot impact net/core
 
     # Try a pull request: its rules, and upgrades to the packages that it changes.
     $ GITHUB_TOKEN=$TOKEN porchbot impact acme/blueprints#12
     """,
 )
-@click.argument("what", metavar="FILE | NUMBER | OWNER/NAME#NUMBER | URL")
+@click.argument("what", metavar="PACKAGE | FILE | NUMBER | OWNER/NAME#NUMBER | URL")
 @click.option(
     "--base",
     "wanted",
@@ -70,8 +70,8 @@ def impact(
     Given a file, tries it in place of .porchbot.yaml: renders and validates every package of the
     base branch with the current rules and with the file, on this machine, and changes nothing. A
     file in .porchbot/ of the working tree is tried together with the .porchbot.yaml next to that
-    folder. Given a Kptfile, tries to upgrade the packages of the base branch that were made from
-    its package to the version in the working tree.
+    folder. Given the folder of a package, or its Kptfile, tries to upgrade the packages of the base
+    branch that were made from it to the version in the working tree.
 
     Given the number or address of a pull request (or merge request), tries its rules in the same
     way, and upgrades of the packages that were made from those it changes, as the check
@@ -106,10 +106,12 @@ def impact(
 
 def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
     """Try a file with rules on the packages of a base branch."""
+    if file.is_dir():
+        file /= KPTFILE
     folder = file.parent
     if not folder.is_dir() or not file.is_file():
         raise CommandFailure(
-            f"{file}: no such file. Name a file with rules, or a pull request such as 12"
+            f"{file}: no such file. Name a package, a file with rules, or a pull request such as 12"
         )
     with WorkingTree(folder) as tree, Functions(runner) as functions:
         base = tree.base(wanted)

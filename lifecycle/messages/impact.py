@@ -51,7 +51,7 @@ NOTHING = (
 )
 """Of a change that has no impact, on the command line."""
 
-NO_UPSTREAM = "the commit that it is locked to is not in this repository"
+NO_UPSTREAM = "its upstreamLock names no commit, or none that is in this repository"
 TOO_SLOW = "it took too long"
 UNREADABLE = "its repository cannot be read now"
 

@@ -104,6 +104,7 @@ def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
     result = impact(top / "net/core/Kptfile")
 
     assert result.exit_code == 1
+    assert impact(top / "net/core").stdout == result.stdout
     lines = result.stdout.splitlines()
     assert lines[0] == "2 of 2 packages would change; 1 would conflict"
     assert lines[1].startswith("An upgrade to net/core as changed here was tried on 2 packages")
@@ -118,7 +119,7 @@ def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
         ("version: 1\n", (), "Nothing to test: this changes", 0),
         ("nonsense: 1\n", (), "the key 'nonsense' is unknown", 2),
         ("version: 1\n", ("--base", "gone"), 'no branch, tag or commit "gone"', 2),
-        (None, (), "no such file. Name a file with rules, or a pull request such as 12", 2),
+        (None, (), "no such file. Name a package, a file with rules, or a pull request", 2),
         ("extends: acme/.porchbot@0:x.yaml\n", (), "Fix that first", 2),
     ],
 )
