@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from bot.forges.port import Repository
 from bot.git.port import History
+from bot.look import locks
+from bot.look.marks import upstream_of
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
@@ -19,6 +21,7 @@ from lifecycle.upstreams import references
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import GitReference, Reference
+from lifecycle.variants import naming
 
 MOST_BYTES = 256 * 1024
 """Of a Kptfile: a hundred times the largest real one."""
@@ -113,6 +116,24 @@ class DraftUpstreams:
             return Origin(version=upstream.ref, location=_location(upstream))
         came = await self._fetched(GitReference(upstream.repo, place, ref))
         return Origin(ref=came.ref.ref, version=_version(came), location=_location(came.ref))
+
+
+def of_variants(git: History, package: str, ref: str) -> list[str]:
+    """Return the branches on which variants bring a package to a ref of its upstream.
+
+    Args:
+        git: Where the branches are, as they were fetched last.
+        package: Its path.
+        ref: The ref, such as "net/base/v2".
+    """
+    folder = naming.draft_branch(package, "").rstrip("/")
+    found = []
+    for full, (_, tip) in git.refs(names.branch_ref(folder)).items():
+        branch = names.branch_name(full)
+        if branch.rpartition("/")[0] == folder and naming.is_variants(branch):
+            made = upstream_of(locks.of_package(git, tip, package))
+            found += [branch] if made is not None and made.ref == ref else []
+    return found
 
 
 def _kptfile(git: History, commit: Sha, package: str) -> Kptfile:

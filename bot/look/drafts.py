@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.git.port import History, Scope
+from bot.git.port import BRANCHES, History, Scope
 from bot.look import rules
-from bot.look.drafted_from import DraftUpstreams, Origin
+from bot.look.drafted_from import DraftUpstreams, Origin, of_variants
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
 from bot.look.rendered import rendered, scratch
@@ -235,6 +235,10 @@ class Drafts:
                 return _failed(state, texts.tag_moved(request.package, request.revision))
         here = await self._offload(git.tree, state.start, request.package)
         origin = await by.elsewhere.origin(git, state.start, request)
+        if request.kind is DraftKind.UPGRADE and not request.on_draft:
+            there = await self._of_variant(by, request.package, origin.ref)
+            if there:
+                return _failed(state, texts.variant_upgrades(there, origin.version))
         if request.kind is DraftKind.RESOLVE:
             asked = by.upgrades.conflicts[request.revision - 1]
             inside = asked.upgrade.conflicts.index(asked.conflict) + 1
@@ -274,6 +278,16 @@ class Drafts:
             state = replace(state, made=replace(made, files=files))
         pushed = await self._offload(_has, reader, state)
         return replace(state, pushed=pushed)
+
+    async def _of_variant(self, by: _Asked, package: str, ref: str) -> str:
+        """The branch of an open pull request by which a variant brings it to a ref; "" for none."""
+        await self._fetcher.fetch(BRANCHES, by.since)
+        repository = by.reader.repository_id.number
+        for branch in await self._offload(of_variants, by.reader.git, package, ref):
+            for pull in await self._forge.proposals_of(branch):
+                if _proposes(pull, repository, branch):
+                    return branch
+        return ""
 
 
 def _failed(state: DraftState, problem: str) -> DraftState:

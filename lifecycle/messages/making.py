@@ -228,6 +228,14 @@ def in_the_way(branch: str, other: str) -> str:
     )
 
 
+def variant_upgrades(branch: str, version: str) -> str:
+    """A variant's draft does already what is asked for."""
+    return (
+        f"a variant's draft brings it to {one_line(version)} already: {one_line(branch)}. Go on"
+        " there, or close that one"
+    )
+
+
 def tag_moved(package: str, revision: int) -> str:
     """The tag of a revision names something else than what was published."""
     shown = one_line(package) or "the root package"

@@ -199,4 +199,8 @@ def test_what_a_variant_upgrades_already_is_not_upgraded_beside_it(
     assert done.exit_code == 0, done.output
     assert f"v1 -> v2   open: {stage.mark}{pull.number}\n" in done.output
     assert "asked in" not in done.output
+    alone = runs(stage, monkeypatch, "author", *asked[:3], "apps/shop")
+    assert alone.exit_code == 1
+    said = f"a variant's draft brings it to v2 already: {SHOP}-2. Go on there"
+    assert said in heard(alone.output)
     assert [p.head_ref for p in stage.author.pulls()] == [f"{SHOP}-2"]
