@@ -9,7 +9,7 @@ Rules
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.errors import PackageError, Place
@@ -107,12 +107,17 @@ def _document(document: Document, path: str) -> Variant | VariantSet | _Told:
         told = reader.told(value, shapes.VARIANT, VARIANT, _variant_said)
         if told[0]:
             return told
-        made = building.variant(value, reader.place)
+        made = building.variant(value, reader.place(("spec", "downstream")))
     elif kind == "PackageVariantSet":
         told = reader.told(value, shapes.VARIANT_SET, VARIANT_SET, _set_said)
         if told[0]:
             return told
-        made = building.variant_set(value, reader.place)
+        made = building.variant_set(value, reader.place(("spec", "upstream")))
+        first = (
+            replace(each, line=reader.place(("spec", "targets", index)).line or 0)
+            for index, each in enumerate(made.targets[:MOST])
+        )  # each takes time to find
+        made = replace(made, targets=(*first, *made.targets[MOST:]))
     else:
         at = ("kind",) if kind is not None else ()
         return [reader.problem(at, *messages.other_kind(f"{version}", f"{kind}"))], 0
@@ -126,10 +131,10 @@ class _Reader:
         self._document = document
         self._path = path
 
-    @property
-    def place(self) -> Place:
-        """Where the document begins."""
-        return Place(self._path, self._document.start_line)
+    def place(self, at: FieldPath) -> Place:
+        """Where a field stands; where the document begins, if it has none of these."""
+        line, _ = self._document.mark(at) or (self._document.start_line, 0)
+        return Place(self._path, line)
 
     def problem(self, at: FieldPath, text: str, fix: str = "") -> Problem:
         line, column = self._document.mark(at) or (0, 0)

@@ -143,13 +143,16 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
         return _at(variants.origin, *messages.too_many_together(MOST_TOGETHER))
     by_selected = [topics.of_selected(t, asked=around.topics) for t in variants.targets]
     by_downstream = [topics.of_downstream(t, asked=around.topics) for t in variants.targets]
+    origin = variants.origin
+    places = [replace(origin, line=t.line or origin.line) for t in variants.targets]
     made: dict[Downstream, Variant] = {}
     for each in chosen:
+        origin = places[each.target]
         try:
             spec = templates.rendered(variants.upstream, each, around.repositories, revision)
         except TemplateError as error:
             where = f"{each.repo}/{each.package}"
-            return _at(variants.origin, *messages.no_template(each.target, where, str(error)))
+            return _at(origin, *messages.no_template(each.target, where, str(error)))
         name = naming.variant_name(variants.name, spec.downstream.repo, spec.downstream.package)
         variant = Variant(
             name=name,
@@ -157,7 +160,7 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
             spec=spec,
             follow=variants.follow,
             propose=variants.propose,
-            origin=variants.origin,
+            origin=origin,
             set=variants.name,
             outside=_is_outside(each, around)
             or (by_selected[each.target] and around.elsewhere(each.repo))
@@ -165,9 +168,7 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
             chosen_by="" if each.object is None else each.object.origin,
         )
         if made.setdefault(spec.downstream, variant) != variant:
-            return _at(
-                variants.origin, *messages.set_meets_itself(variants.name, f"{spec.downstream}")
-            )
+            return _at(origin, *messages.set_meets_itself(variants.name, f"{spec.downstream}"))
     return list(made.values())
 
 

@@ -175,7 +175,8 @@ class Variant:
         spec: What it asks for.
         follow: New revisions of the upstream are followed.
         propose: Who proposes what it made.
-        origin: The file that says so, and its line.
+        origin: The file that says so, and the line that asks for the package; no part of what is
+            asked for.
         set: Name of the PackageVariantSet that it comes from; "" for one of its own.
         outside: An object of another repository than the rule's chose it, or topics of one may have
             a part in it.
@@ -187,7 +188,7 @@ class Variant:
     spec: VariantSpec
     follow: bool = False
     propose: Propose = Propose.MANUAL
-    origin: Place = _NOWHERE
+    origin: Place = field(default=_NOWHERE, compare=False)
     set: str = ""
     outside: bool = False
     chosen_by: str = field(default="", compare=False)
@@ -304,16 +305,18 @@ class Target:
         repositories: The repositories; none where objects are selected.
         selected: Chooses the objects; None where repositories are named.
         template: What is said about each of them; None for nothing.
+        line: Where it stands in the file of the set; 0 where nobody looked.
     """
 
     repositories: tuple[RepositoryTarget, ...] = ()
     selected: ObjectSelector | None = None
     template: Template | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantSet:
-    """Many variants of one upstream; attributes as for `Variant`."""
+    """Many variants of one upstream; attributes as for `Variant`, `origin` is where that stands."""
 
     name: str
     namespace: str = ""

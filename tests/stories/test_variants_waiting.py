@@ -98,10 +98,10 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
         "apps/unlocked": "no tag, branch or commit 'net/base/v9'",
         "variants/itself.yaml:8": "the downstream is the upstream itself",
         "variants/outside.yaml:7": "no package can be at '../base'",
-        "variants/unknown.yaml:1": 'repository "no" could not be loaded',
-        "variants/one.yaml:1": "two variants for one downstream",
-        "variants/two.yaml:1": "two variants for one downstream",
-        "variants/endless.yaml:1": "cost limit exceeded",
+        "variants/unknown.yaml:8": 'repository "no" could not be loaded',
+        "variants/one.yaml:8": "two variants for one downstream",
+        "variants/two.yaml:8": "two variants for one downstream",
+        "variants/endless.yaml:7": "cost limit exceeded",
     }
     assert {
         what: words for what, words in reasons.items() if words not in found.get(what, "")

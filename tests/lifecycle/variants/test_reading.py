@@ -45,7 +45,7 @@ status: {{conditions: []}}
     assert (variant.follow, variant.propose, variant.namespace) == (True, Propose.ASAP, "prod")
     assert variant.spec.upstream == Upstream("base", "net/core", -1, "main")
     assert (variant.spec.adopts, variant.spec.deletes) == (True, False)
-    assert str(variant.origin) == "v.yaml:1"
+    assert str(variant.origin) == "v.yaml:11"
     assert list(variant.spec.mutators[0]) == ["name", "image", "configMap"]
     value = json.loads(json.dumps(variant.spec.as_value()))
     assert value["packageContext"] == {"data": {"k": "v"}, "removeKeys": ["old"]}
