@@ -11,7 +11,6 @@ from bot import config
 from bot.clock import Offload
 from bot.config import CONFIG
 from bot.forges.port import Forge, ForgeMissingError
-from bot.look.base import moves_until
 from bot.look.reader import MirrorReader
 from lifecycle import names
 from lifecycle.merges import Move
@@ -42,8 +41,9 @@ class Trials:
         self._everywhere = observed_until
         self._offload = offload
         self._ends: dict[Sha, Sha | None] = {}
-        self._seen: dict[Sha, datetime] = {}
+        self._seen: dict[tuple[Sha, datetime | None], datetime] = {}
         self._tip: Sha | None = None
+        self._observing = False
         self._known: dict[datetime, datetime | None] = {}
 
     async def ended(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
@@ -52,7 +52,9 @@ class Trials:
         Where the forge's log does not show the end yet, that is now: what cannot be told apart from
         what was said in the trial does not count. Where it has no log, the commit's time counts.
         Then it is never later than when this process first saw that the trial is over: a log that
-        never shows the end, or a commit of next year, takes nobody's words away for good.
+        never shows the end, or a commit of next year, takes nobody's words away for good. A trial
+        that the log shows to begin, or that this process saw, is another one than those before it,
+        also where it ends at the same commit.
 
         Args:
             reader: What git says.
@@ -67,18 +69,21 @@ class Trials:
         if tip is None:
             return None
         if tip != self._tip:  # it may come back to where it was, by way of another trial
-            self._tip, self._known = tip, {}
+            observing = await self._offload(_observes, reader, tip)
+            self._tip, self._known, self._observing = tip, {}, observing
+        if self._observing:
+            self._seen.clear()  # what ends after it is another trial
         if since in self._known:
             return self._known[since]
         end = await self._offload(self._end, reader, tip)
-        told, logged = (None, True)
+        told, logged, begun = (None, True, None)
         if end is not None:
-            told, logged = await self._told(reader, tip, end, since, now)
+            told, logged, begun = await self._told(reader, tip, end, since, now)
         found = told
-        if end is not None and told is not None and not logged:
+        if end is not None and told is not None and not logged and not self._observing:
             if len(self._seen) >= MOST_KEPT:
                 self._seen.clear()
-            found = min(told, self._seen.setdefault(end, now))
+            found = min(told, self._seen.setdefault((end, begun), now))
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
         if told != now:
@@ -107,31 +112,35 @@ class Trials:
 
     async def _told(
         self, reader: MirrorReader, tip: Sha, end: Sha, since: datetime, now: datetime
-    ) -> tuple[datetime | None, bool]:
-        """When the trial ended, and whether the forge's log says so, however often it began."""
+    ) -> tuple[datetime | None, bool, datetime | None]:
+        """As `_logged`; the commit's time where the forge has no log."""
         try:
-            moves = moves_until(await self._forge.base_moves(reader.default_branch, since), tip)
+            moves = await self._forge.base_moves(reader.default_branch, since)
         except ForgeMissingError:
             moves = ()  # an older forge without this log
         if not moves:
             commit = await self._offload(reader.git.commit, end)
             at = datetime.fromtimestamp(commit.committed, UTC)
-            return at if at >= since else None, False
+            return at if at >= since else None, False, None
         return await self._offload(_logged, reader, moves, tip, since, now)
 
 
 def _logged(
     reader: MirrorReader, moves: Sequence[Move], tip: Sha, since: datetime, now: datetime
-) -> tuple[datetime | None, bool]:
-    """The newest move that ended a trial, and whether the log shows it."""
-    if moves[0].after != tip and _observes(reader, moves[0].after) and not _observes(reader, tip):
-        return now, False
+) -> tuple[datetime | None, bool, datetime | None]:
+    """The newest move that ended a trial, whether the log shows it, and when it began if it does.
+
+    Moves that are newer than what was read of git count as well: of a branch that was put back to
+    where it was, nobody can tell whether the log or git is late.
+    """
+    if _observes(reader, moves[0].after) and not _observes(reader, tip):
+        return now, False, moves[0].at
     for move in moves:
         if move.at < since:
             break
         if _observes(reader, move.before) and not _observes(reader, move.after):
-            return move.at, True
-    return None, True
+            return move.at, True, None
+    return None, True, None
 
 
 def _observes(reader: MirrorReader, at: Sha) -> bool:

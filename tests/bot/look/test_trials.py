@@ -1,8 +1,9 @@
 """When a trial ended is told by the forge's log, and asked only where there was one."""
 
 import subprocess
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -80,9 +81,20 @@ async def test_a_second_trial_may_end_at_the_same_commit(remote: Remote) -> None
     """The short-cut takes the end that was seen before for that of every trial after it."""
     first, trial, active, again = history(remote, [ACTIVE, TRIAL, ACTIVE, TRIAL])
     told = Told([at(5, trial, active), at(-5, first, trial)])
+    asked = standing(remote, told)
+
+    assert await asked(active, 10) == 5
+    told.moves = [at(30, active, again), *(told.moves or [])]
+    await asked(again, 40)
+    told.moves = [at(90, again, active), *told.moves]
+    assert await asked(active, 100) == 90
+
+
+def standing(remote: Remote, told: Told) -> Callable[[str, int], Awaitable[float]]:
+    """Has the default branch stand at a commit; gives the minutes when a process says it ended."""
     trials = Trials(cast(Forge, told), in_thread)
 
-    async def asked(tip: str, now: int) -> datetime | None:
+    async def asked(tip: str, now: int) -> float:
         command = ["git", "-C", str(remote.folder), "update-ref", "refs/heads/main", tip]
         subprocess.run(command, check=True)
         with DiskMirror(remote.folder, "").open() as git:
@@ -90,13 +102,38 @@ async def test_a_second_trial_may_end_at_the_same_commit(remote: Remote) -> None
             reader = MirrorReader(
                 git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
             )
-            return await trials.ended(reader, NOW, NOW + now * MINUTE)
+            found = await trials.ended(reader, NOW, NOW + now * MINUTE)
+        return -1 if found is None else (found - NOW) / MINUTE
 
-    assert await asked(active, 10) == NOW + 5 * MINUTE
-    told.moves = [at(30, active, again), *(told.moves or [])]
-    await asked(again, 40)
-    told.moves = [at(90, again, active), *told.moves]
-    assert await asked(active, 100) == NOW + 90 * MINUTE
+    return asked
+
+
+async def test_a_second_trial_ends_not_before_the_log_shows_it_to_begin(remote: Remote) -> None:
+    """The short-cut looks for the tip in the log, and goes back from there: a branch that was put
+    back to the end of the first trial, while the log is late, has its second trial end then."""
+    first, trial, active, again = history(remote, [ACTIVE, TRIAL, ACTIVE, TRIAL])
+    log = [at(30, active, again), at(5, trial, active), at(-5, first, trial)]
+    asked = standing(remote, Told(log))
+
+    assert await asked(active, 60) == 60
+    assert await asked(active, 90) == 60
+    told = Told([at(-5, first, trial)])
+    asked = standing(remote, told)
+    assert await asked(active, 10) == 10
+    told.moves = log
+    assert [await asked(active, 100), await asked(active, 120)] == [100, 100]
+
+
+async def test_a_second_trial_ends_not_before_it_was_seen(remote: Remote) -> None:
+    """The short-cut knows by the commit when the end was first seen: of a second trial that ends at
+    the same one it is when the first one ended, until the log shows more."""
+    first, trial, active, again = history(remote, [ACTIVE, TRIAL, ACTIVE, TRIAL])
+    asked = standing(remote, Told([at(-5, first, trial)]))
+
+    assert await asked(active, 10) == 10
+    for minute in (40, 50):
+        await asked(again, minute)
+    assert [await asked(active, 100), await asked(active, 120)] == [100, 100]
 
 
 async def test_without_a_log_the_commit_tells(remote: Remote) -> None:
