@@ -3,13 +3,15 @@
 import asyncio
 import os
 import sys
+from collections.abc import Coroutine
 
 import click
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from github.Auth import Token
 
-from bot import apps, trust
+from bot import apps, places, trust
 from bot.apps import (
     GITHUB_TOKEN,
     KEPT,
@@ -22,10 +24,13 @@ from bot.apps import (
     stored_name,
 )
 from bot.cli.dropin import DropInGroup, StrictCommand
+from bot.cli.setup_tokens import sendable
 from bot.forges.github.app import AppClients
+from bot.forges.github.http import Clients, call
 from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeRefusedError, once
 from bot.githubs import KEY_VARIABLES, unusable, variable
 from bot.settings import state_folder
+from bot.variables import GITHUB_API
 from bot.vault import Vault, VaultError, open_vault
 from lifecycle.identity import GITHUB
 
@@ -50,11 +55,12 @@ secret = DropInGroup(
     """,
 )
 @click.argument("name")
-@click.option("--offline", is_flag=True, help="Store a private key without asking GitHub for it.")
+@click.option("--offline", is_flag=True, help="Store a private key or a token untried.")
 def put(name: str, offline: bool) -> None:
     """Store a secret from standard input under a name; replaces an older value.
 
-    GitHub is asked whether a new private key is the App's before it takes the old one's place.
+    GitHub is asked whether a new private key is the App's, and whose a new token is, before it
+    takes the old one's place.
     """
     kind, _, github = name.partition(".")
     further = kind in KEPT and kind in OF_A_GITHUB and github and not unusable(github)
@@ -70,6 +76,8 @@ def put(name: str, offline: bool) -> None:
         vault = open_vault(os.environ, state_folder(os.environ), make=True)
         if kind == PRIVATE_KEY:
             _renew_key(vault, github or GITHUB, value, offline=offline)
+        elif kind == GITHUB_TOKEN:
+            _renew_token(vault, github or GITHUB, value, offline=offline)
         else:
             vault.put(name, value)
     except VaultError as error:
@@ -112,25 +120,78 @@ def _renew_key(vault: Vault, github: str, key: str, *, offline: bool) -> None:
     apps.renew_key(vault, github, key)
 
 
+def _renew_token(vault: Vault, github: str, token: str, *, offline: bool) -> None:
+    for kind in ("TOKEN", "TOKEN_FILE"):
+        given = variable(kind, github)
+        if os.environ.get(given, "").strip():
+            raise click.ClickException(
+                f"{given} is set, and the bot uses that token whatever is stored. Put the new token"
+                " there, or unset it and run this again."
+            )
+    found = sendable(stored_name(GITHUB_TOKEN, github), token)
+    if not offline:
+        _try_token(vault, github, found)
+    vault.put(stored_name(GITHUB_TOKEN, github), token)
+
+
+def _try_token(vault: Vault, github: str, token: str) -> None:
+    name = variable("API_URL", github)
+    given = os.environ.get(name, "").strip()
+    known = [app.api_url for app in apps.read(vault) if app.forge == github]
+    api = given or (known[0] if known else GITHUB_API if github == GITHUB else "")
+    if not places.is_web(api):
+        found = places.shown(given) if given else "not set"
+        raise click.ClickException(
+            f"{name} is {found}, so the token cannot be tried. Nothing was stored. Set it to the"
+            " address of that GitHub's API, or store the token untried with --offline."
+        )
+    _tried(
+        _ask_whose(places.github_api(api), token),
+        github,
+        "this token",
+        "Pass one that is complete, has not expired, and belongs to the bot's account",
+    )
+
+
 def _try_key(app: KnownApp, key: str) -> None:
-    """Refuse a key that GitHub does not take from the App: with it the bot would do nothing."""
+    _tried(
+        _ask_about(app, key),
+        app.forge,
+        f"this key for the App {app.slug} (number {app.id})",
+        "Pass a key that was generated on that App's settings page and is still listed there",
+    )
+
+
+def _tried(asked: Coroutine[None, None, None], github: str, what: str, fix: str) -> None:
+    """Refuse what GitHub does not take: with it the bot would do nothing."""
     try:
-        trust.use(os.environ.get(variable("CA", app.forge), "").strip())
-        asyncio.run(_ask(app, key))
+        trust.use(os.environ.get(variable("CA", github), "").strip())
+        asyncio.run(asked)
     except (ForgeDeniedError, ForgeRefusedError) as error:
         raise click.ClickException(
-            f"GitHub does not accept this key for the App {app.slug} (number {app.id}):"
-            f" {error.reason.rstrip('.')}. Nothing was stored. Pass a key that was generated on"
-            " that App's settings page and is still listed there."
+            f"GitHub does not accept {what}: {error.reason.rstrip('.')}. Nothing was stored. {fix}."
         ) from error
     except (ForgeBusyError, OSError) as error:
         raise click.ClickException(
-            f"{once(error)} Nothing was stored: it is not known whether the key is the App's. Run"
-            " this where GitHub can be reached, or store the key untried with --offline."
+            f"{once(error)} Nothing was stored: it is not known whether GitHub accepts {what}. Run"
+            " this where GitHub can be reached, or store it untried with --offline."
         ) from error
+    finally:
+        asked.close()
 
 
-async def _ask(app: KnownApp, key: str) -> None:
+async def _ask_whose(api: str, token: str) -> None:
+    clients = Clients(api, lambda: Token(token))
+    try:
+        about = (await call(clients, "read whose the token is", "GET", "/user")).data
+    finally:
+        clients.close()
+    if not isinstance(about, dict) or "login" not in about:
+        raise ForgeBusyError("read whose the token is", f"{api} answers as no GitHub does")
+    click.echo(f"The token is {about['login']}'s.")
+
+
+async def _ask_about(app: KnownApp, key: str) -> None:
     asked = AppClients(app.api_url, str(app.id), key, forge=app.forge)
     try:
         about = await asked.about()

@@ -26,7 +26,7 @@ def owners(prompt: str, missing: str) -> str:
         raise click.ClickException(
             f"{missing} Set {OWNER_TOKEN}, or pass the token on standard input."
         )
-    return _token(OWNER_TOKEN, text)
+    return sendable(OWNER_TOKEN, text)
 
 
 def bots() -> str:
@@ -35,15 +35,23 @@ def bots() -> str:
     Raises:
         click.ClickException: It cannot be one.
     """
-    return _token(BOT_TOKEN, os.environ.get(BOT_TOKEN, ""))
+    return sendable(BOT_TOKEN, os.environ.get(BOT_TOKEN, ""))
 
 
-def _token(variable: str, text: str) -> str:
-    """A token that can stand in a header."""
+def sendable(name: str, text: str) -> str:
+    """Return a token without the blanks around it.
+
+    Args:
+        name: What it is called, such as its variable.
+        text: As it was given.
+
+    Raises:
+        click.ClickException: It cannot stand in a header, and is none.
+    """
     token = text.strip()
     if not all("!" <= character <= "~" for character in token):
         raise click.ClickException(
-            f"The token for {variable} contains white space or characters that no token has. Copy"
+            f"The token for {name} contains white space or characters that no token has. Copy"
             " it again."
         )
     return token

@@ -184,9 +184,48 @@ def test_a_key_is_tried_at_github_before_it_is_stored(
     assert "Nothing was stored." in wrong.output
     assert (right.exit_code, after_right) == (0, ours)
     assert (away.exit_code, after_away) == (1, ours)
-    assert "or store the key untried with --offline" in away.output
+    assert "or store it untried with --offline" in away.output
     assert (untried.exit_code, apps.read(vault)[0].private_key) == (0, others)
     assert "BEGIN" not in wrong.output + right.output + away.output + untried.output
+
+
+def test_a_token_is_tried_at_github_before_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: a token that was cut off, or has expired, takes the place of the one that
+    works; one is stored that the bot does not use, since a variable has another one; it is sent to
+    GitHub.com where nobody knows which GitHub it is for.
+    """
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
+    vault = open_vault({}, tmp_path / "state", make=True)
+    with SandboxForge(tmp_path / "forge") as forge, watched(forge):
+        monkeypatch.setenv("PORCHBOT_GITHUB_API_URL", forge.api_url)
+        forge.state.add_user("robot")
+        ours = forge.state.token("robot")
+        right = _run("put", "github-token", given=f"{ours}\n")
+        wrong = _run("put", "github-token", given=ours[:-1])
+        odd = _run("put", "github-token", given="ghp_\u2026")
+        after_wrong = vault.get("github-token").strip()
+    away = _run("put", "github-token", given="ghp_other")
+    elsewhere = _run("put", "github-token.corp", given="ghp_other")
+    monkeypatch.setenv("PORCHBOT_GITHUB_TOKEN", "ghp_given")
+    unused = _run("put", "github-token", "--offline", given="ghp_other")
+    monkeypatch.delenv("PORCHBOT_GITHUB_TOKEN")
+    after_all = vault.get("github-token").strip()
+    untried = _run("put", "github-token", "--offline", given="ghp_other")
+
+    assert (right.exit_code, wrong.exit_code, after_wrong) == (0, 1, ours)
+    assert right.output == "The token is robot's.\nStored github-token, encrypted.\n"
+    assert "GitHub does not accept this token: 401 Bad credentials. Nothing was" in wrong.output
+    assert (odd.exit_code, "contains white space or characters that" in odd.output) == (1, True)
+    assert (away.exit_code, elsewhere.exit_code, unused.exit_code, after_all) == (1, 1, 1, ours)
+    assert "store it untried with --offline" in away.output
+    assert "PORCHBOT_GITHUB_CORP_API_URL is not set, so the token cannot be tried" in (
+        elsewhere.output
+    )
+    assert "PORCHBOT_GITHUB_TOKEN is set, and the bot uses that token" in unused.output
+    assert (untried.exit_code, vault.get("github-token")) == (0, "ghp_other")
+    assert ours not in right.output + wrong.output
 
 
 @pytest.mark.parametrize("answer", [b"[]", b"null", b'{"id": 999}', b'{"slug": "porchbot"}'])
