@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli.root import main
 from bot.forges.gitlab.setting_key import TITLE
 from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
@@ -228,3 +230,27 @@ def test_a_key_from_before_that_lets_nobody_in_is_replaced(place: Place) -> None
     assert f"Changed: {WHAT}" in told.output, told.output
     assert len(_keys(place)) == 1
     assert "Kept: the protected branch main" in place.setup(*OPTIONS).output
+
+
+def test_the_doctor_tells_whom_the_branch_lets_in(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: it looks at the rule alone, which still names nobody else; it asks with
+    the owner's token whether the bot is let in."""
+    for name in ("APP_ID", "TOKEN", "PRIVATE_KEY", "PRIVATE_KEY_FILE"):
+        monkeypatch.delenv(f"PORCHBOT_GITHUB_{name}", raising=False)
+
+    def told() -> str:
+        found = CliRunner().invoke(main, ["doctor", "acme/deploy"]).output
+        return "\n".join(line for line in found.splitlines() if "protected branch main" in line)
+
+    place.setup(*OPTIONS)
+    assert told() == ""
+
+    rule = _rule(place)
+    rule.merge = (Allowance(id=5, level=Level.MAINTAINER),)
+    assert "others may push or merge to it beside the bot's deploy key" in told()
+    rule.merge = ()
+    (key,) = _project(place).keys.list(get_all=True)
+    key.delete()
+    assert "nobody may merge to it, the bot neither" in told()
