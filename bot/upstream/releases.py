@@ -168,6 +168,20 @@ def published_from(
     return None
 
 
+def why_gone(git: History, tip: str | None, package: str, tag: str) -> str:
+    """Why a release was withdrawn; "" for what was not, or is none.
+
+    Args:
+        git: As for `good`.
+        tip: As for `good`.
+        package: As for `good`.
+        tag: Its name, with or without `refs/tags/`.
+    """
+    named = names.parse_tag(names.tag_ref(names.tag_name(tag)))
+    entry = (entries(git, tip, package) or {}).get(named[1]) if named else None
+    return entry.reason if entry and entry.state is ListedState.WITHDRAWN else ""
+
+
 def entries(git: History, tip: str | None, package: str) -> Entries | None:
     """What the ledger says of a package at a commit; None where it cannot be read.
 

@@ -334,6 +334,14 @@ class ServedUpstreams:
             await self._offload(mirror.fetch, credentials, self._clock.monotonic(), around)
             if found := await self.commits(place.repository, [name]):
                 return name, found[name]
+
+        def gone() -> str:
+            with mirror.open() as git:
+                tip = git.ref(names.branch_ref(place.repository.default_branch))
+                return releases.why_gone(git, tip, place.package, scoped(place.package, ref))
+
+        if reason := await self._offload(gone):
+            raise UpstreamError(_MISSING, *texts.no_more(ref, str(place), reason))
         raise UpstreamError(_MISSING, *texts.no_version(ref, str(place), served=True))
 
     def _read(

@@ -148,6 +148,11 @@ def unserved(package: str, repository: str) -> Problem:
     )
 
 
+def no_more(ref: str, place: str, reason: str) -> Problem:
+    """A revision that was withdrawn, and why, in the words of whoever did."""
+    return f"{place} has no {ref} any more: it was withdrawn ({reason})", "Name another revision"
+
+
 def no_version(ref: str, place: str, *, served: bool = False) -> Problem:
     """A ref that is not there; in one that is `served`, a folder may be meant as a repository."""
     check = "Check the path and the version; it may have been deleted or renamed"

@@ -268,6 +268,11 @@ def test_what_was_withdrawn_or_moved_is_not_begun_from(play: World) -> None:
     seconds_pass(play.forge, 1)
     play.author.says(other, "/edit net/edge@v1")
     assert "net/edge v1 was withdrawn" in play.author.waits_for_answer(other, "withdrawn")
+    play.owner.deletes("tags/net/edge/v1")
+    play.author.says(other, "/clone net/edge@v1 net/mine")
+    assert "has no v1 any more: it was withdrawn (it leaked)" in play.author.waits_for_answer(
+        other, "`/clone` refused"
+    )
     for word in ("edit", "rollback"):
         play.author.says(other, f"/{word} net/edge@v2")
         answer = play.author.waits_for_answer(other, f"`/{word}` refused: the tag")
