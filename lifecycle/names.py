@@ -151,6 +151,15 @@ def revisions(package: str, tags: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted({found[1] for found in parsed if found and found[0] == package}))
 
 
+def numbered(tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The revisions of every package that has one, as `revisions` gives those of one."""
+    found: dict[str, set[int]] = {}
+    for ref in tags:
+        if parsed := parse_tag(ref):
+            found.setdefault(parsed[0], set()).add(parsed[1])
+    return {package: tuple(sorted(numbers)) for package, numbers in found.items()}
+
+
 def next_revision(package: str, tags: Iterable[str], ledger: Mapping[str, Collection[int]]) -> int:
     """Number the next revision: one more than the highest ever used.
 

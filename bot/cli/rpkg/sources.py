@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from lifecycle.upstreams.locations import locate
 _FORGOT = (ForgeBusyError, ForgeRefusedError, GitBusyError, NotToldError, OSError)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """A repository that is read.
 
@@ -59,6 +60,14 @@ class Source:
     tags: Mapping[str, str]
     trees: TreeReader
 
+    @cached_property
+    def _numbers(self) -> Mapping[str, tuple[int, ...]]:
+        return names.numbered(self.tags)
+
+    def numbers(self, package: str) -> tuple[int, ...]:
+        """Numbers of a package's revisions, rising."""
+        return self._numbers.get(package, ())
+
     def releases(self, package: str) -> tuple[int, ...]:
         """Numbers of a package's releases that the ledger says nothing against, rising."""
         whole, own = (
@@ -67,14 +76,14 @@ class Source:
         )
         return tuple(
             number
-            for number in names.revisions(package, self.tags)
+            for number in self.numbers(package)
             if config.ledger_entry(whole, own, package, number) is None
         )
 
     def usable(self, package: str) -> tuple[int, ...]:
         """Numbers of a package's revisions that were not withdrawn or deprecated, rising."""
         against = {n for n, e in self.ledger(package).items() if e.state is not ListedState.HELD}
-        return tuple(n for n in names.revisions(package, self.tags) if n not in against)
+        return tuple(n for n in self.numbers(package) if n not in against)
 
     def then(self, package: str, revision: int) -> PackageMarks:
         """What selectors choose a package by, as it was in one of its revisions."""
@@ -97,7 +106,7 @@ class Source:
     def _marked(self, here: MarkedRepository, package: str) -> PackageMarks:
         ledger = self.ledger(package)
         hold = held(ledger)
-        numbers = set(names.revisions(package, self.tags)) - withdrawn(ledger)
+        numbers = set(self.numbers(package)) - withdrawn(ledger)
         return here.of(
             self.trees,
             self.commit,
@@ -122,7 +131,7 @@ class Source:
 
     def revision(self, package: str) -> str:
         """The newest revision of a package as people write it; the branch where there is none."""
-        there = names.revisions(package, self.tags)
+        there = self.numbers(package)
         return names.shown(package, there[-1]) if there else f"{package or '.'}@{self.branch}"
 
     def files(self, package: str, ref: str) -> Files:

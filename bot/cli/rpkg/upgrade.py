@@ -19,6 +19,8 @@ from lifecycle.upstreams.graph import Package, Update
 
 _UPSTREAM = ("PACKAGE REVISION", "UPSTREAM REPOSITORY", "UPSTREAM UPDATES", "CONFLICTS")
 _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "CONFLICTS")
+_MOST_LISTED = 10
+"""Revisions of one line: of thousands no terminal shows a table."""
 
 
 @click.command(
@@ -133,12 +135,20 @@ def _upstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[st
         (
             _revision(found, each.package),
             _repository(found, each.upstream.package),
-            ", ".join(f"v{n}" for n in each.newer) or "No update available",
+            _listed(each.newer) or "No update available",
             conflicts.get(each, "-"),
         )
         for each in updates
     ]
     yield from table(_UPSTREAM, rows)
+
+
+def _listed(newer: Sequence[int]) -> str:
+    """Revisions as porchctl lists them; of many the first, the newest, and how many there are."""
+    shown = [f"v{n}" for n in newer]
+    if len(shown) <= _MOST_LISTED:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:3])}, ..., {shown[-1]} ({len(shown)} revisions)"
 
 
 def _downstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
