@@ -14,6 +14,7 @@ from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
 from lifecycle.commands.handlers.approve import ApproveCommand
+from lifecycle.commands.handlers.questions import DiffCommand
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.commands.handlers.stage import ProposeCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
@@ -175,7 +176,7 @@ def _anywhere(parsed: ParsedComment, table: Table, *, drafted: bool) -> ParsedCo
         each
         for each in parsed.commands
         if table.row(each).anywhere
-        or (drafted and isinstance(each, RebaseCommand | ProposeCommand))
+        or (drafted and isinstance(each, RebaseCommand | ProposeCommand | DiffCommand))
     )
     problems = tuple(
         each

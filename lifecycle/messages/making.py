@@ -279,7 +279,8 @@ def other_branch(package: str, other: str) -> str:
 def about(package: str, problem: str) -> str:
     """A problem of one of several packages; one that begins with its name says so already."""
     shown = one_line(package) or "the root package"
-    return problem if problem.startswith(f"{shown} ") else f"{shown}: {problem}"
+    named = problem.startswith((f"{shown} ", f"{shown}/"))
+    return problem if named else f"{shown}: {problem}"
 
 
 def no_base(branch: str) -> str:

@@ -175,6 +175,9 @@ def test_several_packages_are_upgraded_in_one_pull_request(play: World) -> None:
     play.author.says(other, "/upgrade --together net/a net/edge")
     said = play.author.waits_for_answer(other, "net/edge: ")
     assert "has no upstream" in said
+    play.author.says(other, "/upgrade --together net/a net/none")
+    said = play.author.waits_for_answer(other, "there is no package in this folder")
+    assert "refused: net/none/Kptfile: there" in said
     play.rests()
     assert len(play.author.pulls(every=True)) == before
 
@@ -220,6 +223,8 @@ def test_a_package_is_moved_to_another_upstream_in_a_draft_that_changes_nothing_
     play.rests()
     play.author.says(draft.number, "/propose")
     play.author.waits_for_answer(draft.number, "this draft changes no package yet")
+    play.author.says(draft.number, "/diff")
+    play.author.waits_for_answer(draft.number, "no resources or fields changed")
     play.outsider.says(draft.number, "/rebase onto net/other@v1")
     play.author.waits_for_answer(draft.number, "only people with write access")
     play.author.says(draft.number, "/rebase --package net/edge onto net/other@v1")
