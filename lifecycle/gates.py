@@ -264,7 +264,7 @@ def _merges_as_shown(facts: Facts, proposal: Proposal) -> list[Gate]:
             name="merge result",
             state=GateState.BLOCKED,
             actual=texts.merge_effect(proposal.content.effect, proposal.place.base_ref),
-            wanted=texts.merge_base_wanted(proposal.place.base_ref, command=facts.may_push),
+            wanted=updates.wanted(proposal.place.base_ref, proposal.update, command=facts.may_push),
             who=texts.UP_TO_DATE_WHO,
         )
     ]

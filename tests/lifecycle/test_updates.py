@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from lifecycle import actions as a
+from lifecycle import memory
 from lifecycle.access import Role
 from lifecycle.decide import decide
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.gates import judge
+from lifecycle.merges import Effect
 from lifecycle.policy import Policy, RenderMode, Root, UpdateMode
 from tests.lifecycle.samples import AUTHOR, CORE, PROPOSAL, ROLES, changed, facts, said
 
@@ -171,3 +174,13 @@ def test_the_command_is_named_where_it_works(given: dict[str, Any], told: str) -
     texts += [each.summary for each in found if isinstance(each, a.SetCheck)]
     assert told in "".join(texts)
     assert any("/rebase" in each for each in texts) == (not given)
+
+
+@pytest.mark.parametrize("update", [MERGES, CLASHES, None])
+def test_all_that_asks_for_the_base_branch_asks_for_the_same(update: Update | None) -> None:
+    """The short-cut names `/rebase` where it is known to be refused, beside what says "by hand"."""
+    content = replace(OUTDATED.content, effect=Effect(conflicts=("net/core/a.yaml",)))
+    p = replace(OUTDATED, update=update, content=content)
+    wanted = {g.name: g.wanted for g in judge(facts(p), p, memory.read(p)).gates}
+    assert wanted["merge result"] == wanted["up to date"]
+    assert ("/rebase" in wanted["merge result"]) is (update is not CLASHES)
