@@ -98,14 +98,14 @@ class _Together:
     """Stands in for asyncio: whoever sleeps does until eight of them do."""
 
     def __init__(self) -> None:
-        self._asleep, self._all = 0, asyncio.Event()
+        self.asleep, self._all = 0, asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
 
     async def sleep(self, _: float) -> None:
-        self._asleep += 1
-        if self._asleep == 8:
+        self.asleep += 1
+        if self.asleep == 8:
             self._all.set()
         await self._all.wait()
 
@@ -113,15 +113,17 @@ class _Together:
 def test_slow_calls_do_not_wait_for_one_another(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fails on a forge that sleeps while it holds its lock."""
+    """Fails on a forge that holds its lock, or its only thread, while it sleeps."""
     world.forge.faults.latency = 1.5
-    monkeypatch.setattr(api_app, "asyncio", _Together())
+    together = _Together()
+    monkeypatch.setattr(api_app, "asyncio", together)
     with (
         httpx.Client(base_url=world.forge.api_url, timeout=60, verify=False) as client,
         ThreadPoolExecutor(8) as pool,
     ):
         codes = list(pool.map(lambda _: client.get(REPO).status_code, range(8)))
     assert codes == [200] * 8
+    assert together.asleep == 8
 
 
 def test_facts_can_be_old(world: World, api: Api, pull: Pull, clock: Clock) -> None:
