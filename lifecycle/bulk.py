@@ -108,11 +108,12 @@ def plan(
     waves, circles = in_waves(items, graph, most)
     failed = tuple(i for wave in waves for i in wave if i.state is BulkState.FAILED)
     left = _made_from([i.package for i in failed], waves, graph)
+    out = set(left)
     begun = tuple(i for wave in waves for i in wave if i.state in (BulkState.ASKED, BulkState.OPEN))
     start: list[BulkItem] = []
     for wave in waves if go_on or not failed else ():
-        start += [i for i in wave if i.state is BulkState.READY and i not in left]
-        if not all(i.state in _FINISHED or i in left for i in wave):
+        start += [i for i in wave if i.state is BulkState.READY and i not in out]
+        if not all(i.state in _FINISHED or i in out for i in wave):
             break
     room = max(0, most - len(begun))
     return BulkPlan(
@@ -186,11 +187,15 @@ def _made_from(
     failed: Sequence[Package], waves: Sequence[Sequence[BulkItem]], graph: Graph
 ) -> tuple[BulkItem, ...]:
     """What waits, and was made from something that failed, however far around."""
-    bad = set(failed)
+    downstreams = graph.downstreams if failed else {}
+    waiting, reached = [*failed], set[Package]()
+    while waiting:
+        made = set(downstreams.get(waiting.pop(), ())) - reached
+        reached |= made
+        waiting += made
     return tuple(
         item
         for wave in waves
         for item in wave
-        if item.state is BulkState.READY
-        and any(above in bad for above, _ in graph.above(item.package))
+        if item.state is BulkState.READY and item.package in reached
     )

@@ -1,9 +1,12 @@
 """Many packages by one command: the order, the waves, and when it stops, as a table."""
 
+from collections.abc import Callable
+
 import pytest
 
 from lifecycle.bulk import BulkItem, BulkState, plan
 from lifecycle.upstreams.graph import Graph, Package, Upstream
+from tests.counting import assert_in_proportion
 
 READY, ASKED, OPEN, DONE, FAILED = BulkState
 
@@ -107,7 +110,39 @@ def test_a_plan_ends() -> None:
 
 
 def test_five_thousand_packages_take_no_time_by_the_square() -> None:
-    every = {at(f"p{n}"): Upstream(at(f"p{n - 1}"), "v1") if n % 50 else None for n in range(5000)}
-    found = plan([BulkItem(key=str(p), package=p) for p in every], Graph(every), most=5)
-    assert found.total == 5000
-    assert len(found.waves) == 50 * 20
+    def planning(size: int) -> Callable[[], None]:
+        names = [at(f"p{n:04}") for n in range(size)]
+        line = size // 5  # so many are made from one another, five times
+        every = {
+            each: Upstream(names[n - 1], "v1") if n % line else None for n, each in enumerate(names)
+        }
+        chosen = [BulkItem(key=str(p), package=p) for p in reversed(names)]
+
+        def work() -> None:
+            found = plan(chosen, Graph(every), most=5)
+            assert (found.total, len(found.waves)) == (size, line)
+
+        return work
+
+    assert_in_proportion(planning, 125)
+
+
+def test_what_failed_is_followed_down_in_proportion() -> None:
+    """The short-cut goes up from each package that waits, through all that it was made from."""
+
+    def planning(size: int) -> Callable[[], None]:
+        names = [at(f"p{n:04}") for n in range(size)]
+        line = Graph(
+            {each: Upstream(names[n - 1], "v1") if n else None for n, each in enumerate(names)}
+        )
+        chosen = [
+            BulkItem(key=str(p), package=p, state=READY if n else FAILED)
+            for n, p in enumerate(names)
+        ]
+
+        def work() -> None:
+            assert len(plan(chosen, line, most=5, go_on=True).left) == size - 1
+
+        return work
+
+    assert_in_proportion(planning, 60)

@@ -160,7 +160,7 @@ def test_a_text_of_ten_megabytes_is_not_handed_to_the_library() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert peak < 1_000_000
+    assert peak < 5_000_000  # a copy takes ten million
 
 
 def test_large_inputs_count() -> None:
