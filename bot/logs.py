@@ -1,7 +1,8 @@
 """Structured logging to standard error, one line an event, as text or JSON; secrets redacted.
 
 What is registered as a secret, and what looks like one, is replaced before a line is written
-(threat 20). Values are written as a person or JSON spells them, never as Python does.
+(threat 20). Values are written as a person or JSON spells them, never as Python does. Other people
+choose much of what stands in them (names, paths, errors), so each is cut before anything else.
 """
 
 import json
@@ -23,14 +24,23 @@ from lifecycle import spelling
 
 _LOOKS_SECRET = re.compile(
     r"gh[a-z]_[A-Za-z0-9_.\-]{8,}|github_pat_\w+|glpat-[\w-]+"
-    r"|(?:project|group|system)-\d+-[0-9a-f]{64}|whsec_[A-Za-z0-9+/=]{8,}"
+    r"|(?:project|group|system)-\d+-(?:[0-9a-f]{64}|[0-9a-f]{8,}(?=…))|whsec_[A-Za-z0-9+/=]{8,}"
     r"|(?i:bearer|basic)\s+[A-Za-z0-9+/=_.\-]{8,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
-"""Tokens of the forges in every form, those of webhooks, headers that carry one, private keys."""
+"""Tokens of the forges in every form, those of webhooks, headers that carry one, private keys.
+
+A key that is cut off ends with the text: so each text is looked through once, however many begin.
+"""
 
 GONE = "[secret]"
+
+MOST_VALUE = 2_000
+"""Characters of one value in a log line; what is cut ends with `…` and the length of all of it."""
+
+MOST_TRACEBACK = 20_000
+"""The same of a traceback."""
 
 _processors: list[structlog.types.Processor] = []
 """What each line goes through: one list for good, since a logger keeps the one that it began with,
@@ -179,8 +189,41 @@ class Redactor:
             self._secrets = sorted([*self._secrets, secret], key=len, reverse=True)
 
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:  # noqa: ARG002 (structlog's shape)
-        """Clean every value of an event."""
-        return {key: self.clean(value) for key, value in event.items()}
+        """Cut and clean every value of an event."""
+        return {key: self.clean(self._cut(key, value)) for key, value in event.items()}
+
+    def _cut(self, key: str, value: object) -> Any:
+        return self._within(plain(value), [MOST_TRACEBACK if key == "exception" else MOST_VALUE])
+
+    def _within(self, value: object, left: list[int]) -> Any:
+        """As much of a value as has room, at any depth of it; takes the room that it needs."""
+        match value:
+            case str() as text:
+                return self._start(text, left)
+            case list() as values:
+                room = (each for each in values if left[0] > 0)
+                kept = [self._within(each, left) for each in room]
+                more = len(values) - len(kept)
+                return [*kept, f"… ({more} more)"] if more else kept
+            case dict() as named:
+                pairs = ((name, each) for name, each in named.items() if left[0] > 0)
+                held = {self._start(name, left): self._within(each, left) for name, each in pairs}
+                more = len(named) - len(held)
+                return {**held, "…": f"{more} more"} if more else held
+            case other:
+                left[0] -= 1
+                return other
+
+    def _start(self, text: str, left: list[int]) -> str:
+        """A text as far as there is room; where that is amid a secret, without all of it."""
+        end = max(0, left[0])
+        left[0] -= len(text) + 1
+        if len(text) <= end:
+            return text
+        for secret in self._secrets:
+            at = text.find(secret, max(0, end - len(secret) + 1), end + len(secret) - 1)
+            end = at if at >= 0 else end
+        return f"{text[:end]}… ({len(text)} characters)"
 
     def text(self, text: str) -> str:
         """The text without secrets."""
@@ -232,4 +275,4 @@ class _Formatter(logging.Formatter):
             "logger": record.name,
             "exception": self.formatException(record.exc_info) if record.exc_info else None,
         }
-        return self._render(self._redact.clean(event))
+        return self._render(self._redact(None, "", event))

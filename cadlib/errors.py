@@ -2,6 +2,14 @@
 
 from dataclasses import dataclass
 
+MOST_NAME = 200
+"""Characters of a name that an error quotes: keys and anchors may have megabytes."""
+
+
+def quoted(name: str) -> str:
+    """Return a name from a package as an error quotes it: the beginning of one that is long."""
+    return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from cadlib.errors import PackageError, Place
+from cadlib.errors import PackageError, Place, quoted
 from cadlib.yaml import Document, FieldPath, field_text
 from cadlib.yaml import read as read_yaml
 
@@ -181,12 +181,13 @@ def _unknown(form: type[Strict], at: FieldPath, planned: Later) -> tuple[str, st
     around: FieldPath = tuple(0 if isinstance(step, int) else step for step in at[:-1])
     if key in planned.get(around, frozenset()):
         return f"{key!r} is not supported", "Leave it out"
+    shown = quoted(key)
     known = _keys(form, around)
     near = difflib.get_close_matches(key.lower(), [k.lower() for k in known], 1)
     if near:
         meant = next(k for k in known if k.lower() == near[0])
-        return f"the key {key!r} is unknown", f"Did you mean {meant!r}? Leave it out otherwise"
-    return f"the key {key!r} is unknown", f"Leave it out; known keys are {', '.join(known)}"
+        return f"the key {shown!r} is unknown", f"Did you mean {meant!r}? Leave it out otherwise"
+    return f"the key {shown!r} is unknown", f"Leave it out; known keys are {', '.join(known)}"
 
 
 @lru_cache(maxsize=256)  # making the schema takes 15 ms

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from cadlib.errors import quoted
 from cadlib.yaml import FieldPath, Value
 
 
@@ -213,7 +214,7 @@ def _unknown(key: str, shape: Struct, at: FieldPath) -> Misfit:
     fix = f"Write {close[0]!r}" if close else "Remove it"
     if key == "configRef" and shape is FUNCTION:  # in kpt's documents, not in its program
         fix = "Use configPath or configMap"
-    return Misfit((*at, key), True, f"field {key} not found in type {shape.name}", fix)
+    return Misfit((*at, key), True, f"field {quoted(key)} not found in type {shape.name}", fix)
 
 
 def go_name(shape: Shape) -> str:

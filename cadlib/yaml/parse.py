@@ -24,7 +24,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from cadlib.errors import PackageError, Place
+from cadlib.errors import PackageError, Place, quoted
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml.scalars import resolve
 from cadlib.yaml.tree import (
@@ -341,10 +341,11 @@ class _Reader:
         start = event.start_mark.index
         known = self._anchors.get(event.anchor)
         if known is None:
+            name = quoted(event.anchor)
             raise self._refuse(
                 start,
-                f"the alias *{event.anchor} has no anchor before it",
-                f"Write &{event.anchor} before the value that it refers to",
+                f"the alias *{name} has no anchor before it",
+                f"Write &{name} before the value that it refers to",
             )
         target, size = known
         self._nodes += size
@@ -373,10 +374,10 @@ class _Reader:
 
     def _duplicate(self, name: str, start: int, keys: list[Scalar | Alias]) -> PackageError:
         first = next(key for key in keys if key_text(key) == name)
-        line = self._source.line(first.start)
+        line, shown = self._source.line(first.start), quoted(name)
         return PackageError(
-            Place(self._source.path, self._source.line(start), name),
-            f"the key {name!r} occurs twice in this mapping, first on line {line}",
+            Place(self._source.path, self._source.line(start), shown),
+            f"the key {shown!r} occurs twice in this mapping, first on line {line}",
             "Remove one of the two",
         )
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.forges.gitlab.hooks import INSTANCE, HookSecrets
-from bot.logs import Form, Redactor
+from bot.logs import MOST_VALUE, Form, Redactor
+from tests.counting import assert_seconds_in_proportion
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TOKEN = "ghs_1234_eyJhbGciOiJIUzI1NiJ9.eyJpZCI6MX0.c2lnbmF0dXJl-_x"
@@ -126,6 +127,93 @@ def test_what_looks_like_a_secret_is_taken_out(secret: str) -> None:
     assert cleaned.startswith("before ")
     assert cleaned.endswith("[secret] after")
     assert secret.split()[-1] not in cleaned
+
+
+def test_a_key_that_is_cut_off_goes_to_the_end_of_the_text() -> None:
+    """The short-cut asks for the end of the key: what was cut off before it is shown."""
+    assert Redactor().text("it is -----BEGIN PRIVATE KEY-----\nMIIEvQ") == "it is [secret]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN A",
+        "-----END PRIVATE KEY",
+        "basic ",
+        "ghs_",
+        "group-1-",
+    ],
+)
+def test_text_is_cleaned_in_a_time_in_proportion_to_its_length(text: str) -> None:
+    """The short-cut looks from each key's beginning for an end: a minute for a name of 256 kB."""
+    assert_seconds_in_proportion(lambda size: lambda: Redactor().text(text * size), 150)
+
+
+def _lines(called: str, form: Form = Form.JSON) -> list[str]:
+    """What a program writes that logs with `log`, and `big` at hand: "x" 100,000 times."""
+    code = f"import logging, structlog; from bot import logs; big = 'x' * 100_000\n\
+logs.configure(['the secret of all'], logs.Form('{form}')); log = structlog.get_logger()\n{called}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    return done.stderr.splitlines()
+
+
+LONG = (
+    "log.info('made', project=big)",
+    "log.info(big)",
+    "log.info('made', names=['a', big, big, big])",
+    "log.info('made', names=['name'] * 50_000)",
+    "log.info('made', names={big: {'a': big}, 'b': big})",
+    "log.info('made', names={str(n): n for n in range(50_000)})",
+    "log.info('made', error=ValueError(big))",
+    "logging.getLogger('a.library').warning('it is %s', big)",
+)
+
+
+@pytest.mark.parametrize("form", Form)
+def test_what_others_chose_makes_no_long_line(form: Form) -> None:
+    """The short-cut cuts what is a text: lists, names in mappings and errors are none."""
+    for called, line in zip(LONG, _lines("\n".join(LONG), form), strict=True):
+        assert len(line) < 3 * MOST_VALUE, called
+        assert "…" in line, called
+
+
+def test_what_is_cut_says_how_long_it_is() -> None:
+    line, listed = map(
+        json.loads,
+        _lines("log.info('a', project=big); log.info('a', names=['a', big, 'b', 'c'])"),
+    )
+
+    assert line["project"] == "x" * MOST_VALUE + "… (100000 characters)"
+    assert listed["names"][2:] == ["… (2 more)"]
+
+
+def test_the_most_of_a_traceback_stays() -> None:
+    """Short-cut refused: one length for all, which leaves the frames away that matter."""
+    called = "def a(n): 1/0 if n == 0 else b(n - 1)\n\
+def b(n): a(n)\n\
+try: a(60)\nexcept ZeroDivisionError: log.exception('broke', more=big)"
+    (line,) = map(json.loads, _lines(called))
+
+    assert len(line["exception"]) > MOST_VALUE
+    assert line["exception"].endswith("ZeroDivisionError: division by zero")
+
+
+@pytest.mark.parametrize(
+    "secret", ["a very secret text", HookSecrets("gitlab", (b"root",)).token(INSTANCE)]
+)
+@pytest.mark.parametrize("shown", [1, 12])
+def test_no_beginning_of_a_secret_stands_before_the_cut(secret: str, shown: int) -> None:
+    """The short-cut cuts and then looks for secrets: of one amid the cut, its half is none."""
+    redact = Redactor(["a very secret text"])
+    text = "x" * (MOST_VALUE - len(secret) + shown) + secret + "y" * 10_000
+
+    written = redact(None, "info", {"event": "e", "project": text})["project"]
+
+    assert secret[:8] not in written
+    assert written.startswith("x" * 1_900)
 
 
 def test_ordinary_words_stay() -> None:

@@ -294,3 +294,13 @@ def test_work_grows_with_the_number_of_values_and_no_faster(work: str, shape: st
 def test_time_grows_with_the_length_of_a_text_and_no_faster(work: str, shape: str) -> None:
     """Short-cut: a pattern that tries every end of blanks, or of a word, from every start."""
     assert_seconds_in_proportion(lambda size: WORK[work](LONG[shape](size)), 400)
+
+
+@pytest.mark.parametrize("text", ["? {0}\n: 1\n? {0}\n: 2\n", "a: *{0}\n"])
+def test_what_an_error_quotes_is_bounded(text: str) -> None:
+    """The short-cut quotes all that the file says: 500 kB in errors, logs and checks."""
+    with pytest.raises(PackageError) as caught:
+        read(text.format("k" * 100_000).encode())
+
+    assert "kkk…" in str(caught.value)
+    assert len(str(caught.value)) < 1_000
