@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -260,6 +260,8 @@ class Bodies:
     async def received(self, request: Request, signature: Signature) -> AsyncIterator[bytes]:
         """Read and verify a body, and count it until the block ends.
 
+        The turn of a large one is over once it is read: in the block others are waited for.
+
         Raises:
             WebhookError: It is too large (413), too slow (408), one too many (503), or wrongly
                 signed (401).
@@ -267,14 +269,14 @@ class Bodies:
         size = _declared(request)
         if size is not None and size > self._limits.body_bytes:
             raise self._too_large()
-        async with AsyncExitStack() as stack:
-            if size is None or size > self._limits.large_bytes:
-                await stack.enter_async_context(self._turn())
-            with SpooledTemporaryFile(max_size=self._limits.memory_bytes) as kept:
-                stack.callback(self._count, -await self._read(request, signature, kept))
-                signature.verify()
-                kept.seek(0)
-                body = kept.read()
+        large = size is None or size > self._limits.large_bytes
+        with ExitStack() as counted:
+            async with self._turn() if large else nullcontext():
+                with SpooledTemporaryFile(max_size=self._limits.memory_bytes) as kept:
+                    counted.callback(self._count, -await self._read(request, signature, kept))
+                    signature.verify()
+                    kept.seek(0)
+                    body = kept.read()
             yield body
 
     @asynccontextmanager

@@ -1,10 +1,12 @@
 """Which projects a group's webhook may speak for."""
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 
-from bot.forges.gitlab.groups import GroupPaths
+from bot.forges.gitlab.groups import MOST_OTHERS, GroupPaths
 from bot.forges.gitlab.http import Clients
 from bot.forges.port import ForgeBusyError
 from lifecycle.identity import RepositoryId
@@ -111,3 +113,52 @@ async def test_what_cannot_be_read_is_neither_yes_nor_no() -> None:
 
     with pytest.raises(ForgeBusyError, match="cannot be read"):
         await wire.covers()
+
+
+class Slow(Instance):
+    """Answers about some projects only when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has("GET /groups/6", {"full_path": "evil"})
+        self.let = threading.Event()
+
+    def answer(self, *given: Any, **more: Any) -> Any:
+        """As the instance has it, at once or when it is let."""
+        if "/projects/1000" in str(given):
+            assert self.let.wait(30)
+        return super().answer(*given, **more)
+
+
+async def test_one_group_waits_for_no_other() -> None:
+    """The short-cut has one lock for the instance: while the webhook of one group names projects
+    about which GitLab answers late, what those of all others tell counts for nothing."""
+    wire = Slow()
+    late = asyncio.create_task(wire.groups.covers(6, RepositoryId("gitlab", 1000)))
+    await asyncio.sleep(0)
+
+    try:
+        assert await asyncio.wait_for(wire.covers(), 20)
+        assert not late.done()
+    finally:
+        wire.let.set()
+    assert not await late
+
+
+async def test_a_group_that_names_many_others_has_gitlab_asked_no_more() -> None:
+    """The short-cut remembers each number: the numbers that can be made up have no end. What is in
+    the group, and known, counts all the same; a minute later what is not known as well."""
+    wire = Instance()
+    assert await wire.covers()
+
+    for number in range(1000, 1000 + MOST_OTHERS):
+        assert not await wire.groups.covers(5, RepositoryId("gitlab", number))
+    asked = len(wire.asked)
+    for number in range(2000, 2100):
+        with pytest.raises(ForgeBusyError, match="named 20 projects that are not in it"):
+            await wire.groups.covers(5, RepositoryId("gitlab", number))
+
+    assert len(wire.asked) == asked
+    assert await wire.covers(after=30)
+    wire.clock.seconds += 61
+    assert not await wire.groups.covers(5, RepositoryId("gitlab", 2000))
