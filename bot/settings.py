@@ -334,7 +334,8 @@ class _Reading:
         value = self._environ.get(name, "").strip() or default
         host, _, port = value.rpartition(":")
         if not host or not port.isdigit() or int(port) > 65_535:
-            self.problems.append(f"{name} is {value!r}. Give host:port, such as {default}.")
+            # It may hold a password: an address of something else, say.
+            self.problems.append(f"{name} is no address. Give host:port, such as {default}.")
             return default.rsplit(":", 1)[0], 0
         return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -13,7 +13,9 @@ from cadlib.yaml.parse import Stream
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Text, content_start, is_block
 
-_DASH = re.compile(r"(?:[&!]\S*|[ \t\r\n\ufeff]|#[^\n]*)*-")
+_BREAKS = r"\r\n\x85\u2028\u2029"  # of YAML 1.1
+# What was gone past stays so: else each part of an anchor is tried as one of its own.
+_DASH = re.compile(rf"(?:[&!]\S*|[ \t\ufeff{_BREAKS}]|#[^{_BREAKS}]*)*+-")
 
 
 def document_texts(stream: Stream) -> list[str]:

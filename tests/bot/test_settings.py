@@ -349,3 +349,13 @@ def test_a_name_of_a_bot_that_the_forge_gives_back_as_another_is_refused(name: s
         Settings.from_env({**LEAST, "PORCHBOT_INSTANCE": name})
 
     assert Settings.from_env({**LEAST, "PORCHBOT_INSTANCE": "eu-1.b_C"}).own_name == "eu-1.b_C"
+
+
+@pytest.mark.parametrize("address", ["https://u:S3CRET@[bad", "u:S3CRET"])
+def test_an_address_that_is_none_is_not_printed(address: str) -> None:
+    """The short-cut quotes what was given: an address of something else, with its password."""
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({"PORCHBOT_LISTEN": address})
+
+    assert "PORCHBOT_LISTEN is no address. Give host:port" in str(caught.value)
+    assert "S3CRET" not in str(caught.value)
