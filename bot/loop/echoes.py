@@ -31,6 +31,10 @@ FRESH_FOR = 60.0
 seconds old, and a look on a busy machine takes some more."""
 
 
+LONGEST_LOOK = 600.0
+"""Seconds after which no look is under way any more that began before a write."""
+
+
 class Echoes:
     """The last action in each place that actions write to, and how long each key has waited.
 
@@ -50,6 +54,8 @@ class Echoes:
     def did(self, actions: Iterable[Action]) -> None:
         """Remember what was done."""
         now = self._clock.monotonic()
+        self._done.drop_oldest(lambda each: now - each[1] > FRESH_FOR)
+        self._values.drop_oldest(lambda each: now - each[1] > LONGEST_LOOK)
         for action in actions:
             writes = action.writes
             self._done.put(writes.place, (writes, now))
@@ -57,6 +63,11 @@ class Echoes:
                 values, _ = self._values.get(writes.subject) or ((), now)
                 kept = (*(v for v in values if v != writes.value), writes.value)
                 self._values.put(writes.subject, (kept[-MOST_EARLIER:], now))
+
+    @property
+    def remembered(self) -> int:
+        """How many places and subjects are remembered: those of the last minutes."""
+        return len(self._done) + len(self._values)
 
     def is_stale(self, actions: Iterable[Action], looked_at: float | None = None) -> bool:
         """Tell whether a decision is built on facts that are older than what was just done.

@@ -1,6 +1,7 @@
 """A memory that is bounded: what was used longest ago goes first."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -18,6 +19,9 @@ class Recent(Generic[K, V]):
         self._most = most
         self._kept: OrderedDict[K, V] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def get(self, key: K) -> V | None:
         """What is kept of a key; None when nothing is."""
         if key in self._kept:
@@ -34,6 +38,11 @@ class Recent(Generic[K, V]):
     def drop(self, key: K) -> None:
         """Forget a key, where it is known."""
         self._kept.pop(key, None)
+
+    def drop_oldest(self, goes: Callable[[V], bool]) -> None:
+        """Forget what was used longest ago, and what comes after it, up to what is to stay."""
+        while self._kept and goes(next(iter(self._kept.values()))):
+            self._kept.popitem(last=False)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.loop.echoes import FRESH_FOR, GOES_BACK, Echoes
+from bot.loop.echoes import FRESH_FOR, GOES_BACK, LONGEST_LOOK, Echoes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Sha
@@ -91,3 +91,16 @@ def test_what_was_done_long_ago_is_no_echo() -> None:
     clock.seconds += 1
 
     assert not echoes.is_stale([MERGING])
+
+
+def test_what_was_done_long_ago_takes_no_memory() -> None:
+    """The short-cut keeps 5,000 of a repository until others come: 1,000 new drafts fill that."""
+    clock = ManualClock()
+    echoes = Echoes(clock)
+    echoes.did(replace(MERGING, head=Sha(f"{number:040x}")) for number in range(50))
+    many = echoes.remembered
+    clock.seconds += LONGEST_LOOK + 1
+
+    echoes.did([MERGING])
+
+    assert echoes.remembered <= 2 < 50 <= many

@@ -28,3 +28,14 @@ def test_echoes_do_not_grow_with_what_was_done() -> None:
     assert not echoes.is_stale(replies[:1])
     assert echoes.is_stale(replies[1:2])
     assert echoes.is_stale(replies[-1:])
+
+
+def test_what_is_old_goes_from_the_oldest_on() -> None:
+    kept: Recent[str, int] = Recent(5)
+    for name, number in (("a", 1), ("b", 2), ("c", 9), ("d", 1)):
+        kept.put(name, number)
+
+    kept.drop_oldest(lambda number: number < 5)
+
+    assert len(kept) == 2
+    assert (kept.get("c"), kept.get("d"), kept.get("a")) == (9, 1, None)
