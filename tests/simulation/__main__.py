@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import structlog
 
@@ -33,8 +34,9 @@ EACH = 4
 SHOWN = 3
 """Histories that went wrong and are shrunk and printed."""
 
-VARIANTS = ("some", "all", "none")
-"""Which histories have variants: every fourth, all or none."""
+VARIANTS = ("some", "all", "none", "apart")
+"""Which histories have variants: every fourth, all, none, or all, with a second repository. Where
+some have, every other one of them has that repository at GitHub."""
 
 GROUPS = ("stage", "publish", "bot", "move", "scene", "attack", "race", "fault", "webhook")
 
@@ -69,9 +71,18 @@ def quiet() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-def has_variants(seed: int, which: str) -> bool:
-    """Whether a history has variants."""
-    return which == "all" or (which == "some" and seed % 4 == 0)
+class Kind(TypedDict):
+    """What a history has besides: variants, and a second repository."""
+
+    variants: bool
+    apart: bool
+
+
+def kind(seed: int, which: str, at: str) -> Kind:
+    """What a history has besides."""
+    every = {"all": (True, False), "none": (False, False), "apart": (True, True)}
+    variants, apart = every.get(which, (seed % 4 == 0, seed % 8 == 4 and at == GITHUB))
+    return Kind(variants=variants, apart=apart)
 
 
 def some(first: int, count: int, real: bool, at: str, which: str) -> Count:
@@ -79,8 +90,7 @@ def some(first: int, count: int, real: bool, at: str, which: str) -> Count:
     counted = Count()
     with RealSetting() if real else nullcontext() as setting:
         for number in range(first, first + count):
-            variants = has_variants(number, which)
-            counted.add(play(str(number), real=setting, at=at, variants=variants))
+            counted.add(play(str(number), real=setting, at=at, **kind(number, which, at)))
     return counted
 
 
@@ -104,9 +114,7 @@ def many(
                 yield each.result()
 
 
-def until_found(
-    first: int, count: int, each: float, at: str = GITHUB, *, variants: bool = False
-) -> int:
+def until_found(first: int, count: int, each: float, at: str = GITHUB, which: str = "none") -> int:
     """Play histories until something is violated, one after the other.
 
     Args:
@@ -114,10 +122,10 @@ def until_found(
         count: How many.
         each: Seconds of the processor for one, after which none is played any more.
         at: The forge.
-        variants: All of them have variants; none otherwise.
+        which: Of them have variants; see `VARIANTS`.
     """
     for number in range(count):
-        violations = _violations(str(first + number), each, at, variants=variants)
+        violations = _violations(first + number, each, at, which)
         if violations is None:
             print(f"nothing was found in {number} histories; the next one does not end")
             return 2
@@ -130,14 +138,14 @@ def until_found(
     return 0
 
 
-def _violations(seed: str, seconds: float, at: str, *, variants: bool) -> list[Violation] | None:
+def _violations(seed: int, seconds: float, at: str, which: str) -> list[Violation] | None:
     """What one history violates; None where it does not end within so many seconds."""
     with warnings.catch_warnings():
         # What was made and not yet begun when it was cut off is never awaited.
         warnings.filterwarnings("ignore", ".* was never awaited", RuntimeWarning)
         try:
             with at_most(seconds):
-                return play(seed, at=at, variants=variants).violations
+                return play(str(seed), at=at, **kind(seed, which, at)).violations
         except TooLongError:
             pass  # its frames have gone when this is left
         gc.collect()
@@ -204,14 +212,16 @@ def main() -> int:
     which = given.variants or VARIANTS[0]
     if given.real and given.forge != GITHUB:
         parser.error("on PostgreSQL and git histories happen at GitHub")
+    if which == "apart" and given.forge != GITHUB:
+        parser.error("a second repository is at GitHub alone")
     quiet()
     if given.until_found:
         return until_found(
-            given.seed, given.count, given.each, given.forge, variants=given.variants == "all"
+            given.seed, given.count, given.each, given.forge, given.variants or "none"
         )
     began, counted = time.monotonic(), Count()
     if given.count == 1 and not given.real:
-        outcome = play(str(given.seed), at=given.forge, variants=has_variants(given.seed, which))
+        outcome = play(str(given.seed), at=given.forge, **kind(given.seed, which, given.forge))
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
@@ -226,10 +236,10 @@ def main() -> int:
     for seed in list(counted.wrong)[:SHOWN]:
         where = "" if given.forge == GITHUB else f" FORGE={given.forge}"
         where += f" VARIANTS={given.variants}" if given.variants else ""
-        variants = has_variants(int(seed), which)
+        has = kind(int(seed), which, given.forge)
         print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}{where}`):")
-        found = play(seed, at=given.forge, variants=variants)
-        print(printed(shrink(seed, found, at=given.forge, variants=variants)), flush=True)
+        found = play(seed, at=given.forge, **has)
+        print(printed(shrink(seed, found, at=given.forge, **has)), flush=True)
     print(f"\n{table(counted)}")
     violations = sum(len(set(why)) for why in counted.wrong.values())
     print(

@@ -78,6 +78,7 @@ class Diary:
         of_ref: The moves of each ref.
         roles: What roles each person had, and from which place on.
         obeyed: Comments that were edited or deleted when the bot had obeyed them.
+        about: The repository that it is about; None for the only one.
     """
 
     time: Callable[[], float]
@@ -90,6 +91,7 @@ class Diary:
     of_ref: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     roles: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     obeyed: set[int] = field(default_factory=set)
+    about: Repository | None = None
 
     def add(self, who: str, what: str, **about: Any) -> Entry:
         """Write something down."""
@@ -117,7 +119,7 @@ class Diary:
 
     def moved(self, repo: Repository, change: RefChange, actor: User) -> None:
         """A ref moved, and the forge tells nobody."""
-        if repo.parent is None:
+        if self._is_about(repo):
             self.add(
                 called(actor.login),
                 "push",
@@ -131,7 +133,7 @@ class Diary:
         kind, action, extra = happening.kind, happening.action, happening.extra
         who = called(happening.sender.login)
         repo = happening.repo
-        if repo is None or repo.parent is not None:
+        if repo is None or not self._is_about(repo):
             return
         if kind == "push":
             change = extra["change"]
@@ -168,6 +170,9 @@ class Diary:
             what = {"create": "created", "update": "edited"}[f"{action}"]
             about = shown(repo, note.thread)
             self.add(who, f"comment {what}", number=note.id, text=note.body, **about)
+
+    def _is_about(self, repo: Repository) -> bool:
+        return repo.parent is None and self.about in (None, repo)
 
     def _hear_merge_request(self, repo: Repository, mr: Pull, happening: Happening) -> None:
         """What GitLab tells of a merge request, in the words of the diary."""

@@ -5,6 +5,7 @@ What a person closed, what is held or another's, and what has no revision to be 
 
 from collections.abc import Iterator
 
+from tests.simulation.catalog import FAR
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
 from tests.simulation.setting import ADVERSARY, BOT, MAIN
@@ -17,7 +18,10 @@ def unmade(v: Variants) -> Iterator[str]:
     end = len(diary.entries)
     tip = v.evidence.tip(MAIN, end)
     revisions = _good(v, tip)
-    for package, rule in (v.wants(tip) or {}).items() if tip else ():
+    wanted = dict(v.wants(tip) or {}) if tip else {}
+    if wanted.pop(FAR, None) is not None and _lacks(v, tip):
+        yield f"{FAR} is wanted of the catalog's newest, and nothing asks for it"
+    for package, rule in wanted.items():
         number = _meant(rule, revisions)
         theirs = v.history.at(tip, package) and v.owner(tip, package) != rule.owner
         held = {"held"} & v.state(tip, package)
@@ -31,6 +35,15 @@ def unmade(v: Variants) -> Iterator[str]:
             continue  # without a lock nobody can tell what it was made of
         if not any(v.lock(head, package).number == number for head in _open(v, package)):
             yield f"{package} is wanted of v{number}, and nothing asks for it"
+
+
+def _lacks(v: Variants, tip: str) -> bool:
+    """Whether a package made of the catalog's is neither there nor asked for, and could be."""
+    if v.catalog is None or not v.catalog.published or _odd(v, FAR):
+        return False
+    now = v.catalog.now
+    could = now.open and now.served and now.named and not {"held"} & v.state(tip, FAR)
+    return could and not v.history.at(tip, FAR) and not any(_open(v, FAR))
 
 
 def _good(v: Variants, tip: str) -> list[int]:

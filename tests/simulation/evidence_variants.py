@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from tests.simulation.catalog import FAR, Stood
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence, login_of
 from tests.simulation.setting import BOT, MAIN, STAMP
@@ -17,7 +18,7 @@ from tests.simulation.variants import FOLDER, OLD, OWNER, SHOP, SITES, UPSTREAM,
 
 DRAFT = "refs/heads/drafts/"
 BRANCH = "/packagevariant-"
-FILES = tuple(f"{FOLDER}/{name}.yaml" for name in (SHOP, OLD, "edges"))
+FILES = tuple(f"{FOLDER}/{name}.yaml" for name in (SHOP, OLD, "edges", FAR))
 
 
 def package_of(ref: str) -> str:
@@ -44,10 +45,12 @@ class Variants:
 
     Args:
         evidence: Both.
+        catalog: A second repository; None where there is none.
     """
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, catalog: Stood | None = None) -> None:
         self.evidence = evidence
+        self.catalog = catalog
         self.history = evidence.history
         self.diary = evidence.diary
         self._came: dict[str, str] = {}

@@ -238,9 +238,9 @@ class SimulatedForge:
         """
         return MemoryMirrors(Doors(self, replica), clock or self.clock)
 
-    def act(self, login: str) -> Actor:
-        """What somebody does by the pages, the API, or git."""
-        return Actor(self, login)
+    def act(self, login: str, repo: Repository | None = None) -> Actor:
+        """What somebody does by the pages, the API, or git; in the first repository by default."""
+        return Actor(self, login, repo)
 
     def _told(self, send: Callable[[OutgoingHook], None], hook: OutgoingHook) -> None:
         """What was pressed stands in the log, whoever accepts it."""

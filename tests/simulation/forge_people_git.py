@@ -30,13 +30,16 @@ class Gitter:
     Args:
         forge: Where.
         login: Who.
+        repo: Where all is done where no other is named; the first repository of the forge by
+            default.
 
     Attributes:
         login: Who.
     """
 
-    def __init__(self, forge: "SimulatedForge", login: str) -> None:
+    def __init__(self, forge: "SimulatedForge", login: str, repo: Repository | None = None) -> None:
         self._forge = forge
+        self._repo = repo
         self._state = forge.state
         self.login = login
         self._clones: dict[MemoryGit, MemoryGit] = {}
@@ -48,8 +51,8 @@ class Gitter:
 
     @property
     def repo(self) -> Repository:
-        """Where all is done where no other is named: the first repository of the forge."""
-        return next(iter(self._state.data.repositories.values()))
+        """Where all is done where no other is named."""
+        return self._repo or next(iter(self._state.data.repositories.values()))
 
     def commit(
         self,

@@ -64,6 +64,7 @@ class Furnished(Protocol):
         hands: What people can do there.
         app: What the bot's checks are known by; None where they are statuses.
         rebases: Merged is only what stands on the newest of its base.
+        beside: Other repositories that the bot is let into at the same time.
     """
 
     forge: SimulatedForge
@@ -73,6 +74,7 @@ class Furnished(Protocol):
     hands: Callable[..., Hands]
     app: App | None
     rebases: bool
+    beside: list[Repository]
 
     def furnish(
         self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
@@ -115,6 +117,7 @@ class AtGitHub:
 
     def __init__(self, clock: Clock, drawn: Random, faults: Faults) -> None:
         self.forge = SimulatedForge(clock, drawn, faults=faults)
+        self.beside: list[Repository] = []
 
     def furnish(
         self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
@@ -131,7 +134,7 @@ class AtGitHub:
 
     def let_in(self) -> None:
         """As `Furnished` has it."""
-        self.forge.install(self._repo)
+        self.forge.install(self._repo, *self.beside)
 
     def put_out(self) -> None:
         """As `Furnished` has it: the App is uninstalled."""
@@ -163,6 +166,7 @@ class AtGitLab:
 
     def __init__(self, clock: Clock, drawn: Random, faults: Faults) -> None:
         made = SimulatedGitLab(clock, drawn, ApiFaults, faults=faults)
+        self.beside: list[Repository] = []
         self.forge: SimulatedForge = made
         self.reader = GitLabWebhooks(made.name, [SECRET.encode()])
 

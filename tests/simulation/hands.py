@@ -64,6 +64,8 @@ class Hands(ABC):
     """What people work on."""
     varied: bool = False
     """Rules say where those for variants stand."""
+    reach: str = ""
+    """What they say of a second repository."""
     own: Random = field(default_factory=lambda: Random(0))
     tags_by: ClassVar[tuple[str, str]] = ("make_tag", "forge")
     """The call by which the bot makes a tag, and the port that it is made to."""
@@ -71,11 +73,13 @@ class Hands(ABC):
     @property
     def choices(self) -> tuple[RulesText, ...]:
         """The rules that there may be."""
-        return VARIED if self.varied else CHOICES
+        return (
+            tuple(map(self.as_here, VARIED)) if self.reach else VARIED if self.varied else CHOICES
+        )
 
     def as_here(self, rules: RulesText) -> RulesText:
         """Rules as they are written down here."""
-        return replace(rules, variants=True) if self.varied else rules
+        return replace(rules, variants=True, reach=self.reach) if self.varied else rules
 
     @property
     def has_queues(self) -> bool:

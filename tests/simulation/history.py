@@ -1,5 +1,7 @@
 """One history: drawn from a seed, step by step, with the oracle asked after each.
 
+Longer than 400 lines: setting up, misfortunes, webhooks and the end share the state of one history.
+
 Every step draws from a generator of its own (seed and number of the step), so that a history goes
 on in the same way when steps of it are left out: that is how it is shrunk.
 """
@@ -16,20 +18,23 @@ from bot.sandbox.faults.hooks import OutgoingHook
 from bot.store.port import Store
 from tests.simulation import ending
 from tests.simulation import variants as varied
+from tests.simulation.catalog import MADE
 from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
 from tests.simulation.furnishing import FORGES, GITHUB, Furnished
+from tests.simulation.furnishing_catalog import Catalog
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
 from tests.simulation.oracle import STALE, Oracle
+from tests.simulation.oracle_catalog import CatalogOracle
 from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.outcome import Outcome
 from tests.simulation.replica import Replica
 from tests.simulation.scheduler import SimulatedClock
-from tests.simulation.setting import ADMIN, BOT, MAIN, PACKAGES, PEOPLE, RELEASE
+from tests.simulation.setting import ADMIN, BOT, LETS_IN, MAIN, PACKAGES, PEOPLE, RELEASE
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.system import ENDLESS, EndlessError, System
 from tests.simulation.weather import COMMENT, REACT
@@ -58,6 +63,7 @@ class Simulation(System):
         real: PostgreSQL and git on disk, to be used in place of those in memory.
         at: The forge: "github" or "gitlab".
         variants: Packages are made of others by rules.
+        apart: Some of them of those of a second repository.
     """
 
     def __init__(
@@ -69,12 +75,14 @@ class Simulation(System):
         at: str = GITHUB,
         *,
         variants: bool = False,
+        apart: bool = False,
     ) -> None:
         self.seed = seed
+        self.apart = apart
         self.at = at
         self.variants = variants
         draw = Random(f"{seed}/begin")
-        self.manner = how or manner(draw, variants)
+        self.manner = how or manner(draw, variants, apart)
         self._kept = kept
         self._real = real
         self._count = FEWEST + int(draw.random() * (MOST - FEWEST))
@@ -111,23 +119,37 @@ class Simulation(System):
             self.hands.packages, self.hands.varied = varied.THERE, True
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
+        self.catalog = self._beside() if self.apart else None
         self.stores: Stores = MemoryStores(self.clock)
         if self._real is not None:
             self._real.begins(forge)
             self.stores = self._real.database
         self.store = self.stores.empty()
-        packages = varied.EVERY if self.variants else PACKAGES
+        packages: tuple[str, ...] = varied.EVERY if self.variants else PACKAGES
+        packages += MADE if self.catalog is not None else ()
         self.evidence = Evidence(self.diary, History(state.git(self.repo), packages, made.rebases))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
-        self.asked = Variants(self.evidence) if self.variants else None
+        stood = None if self.catalog is None else self.catalog.stood
+        self.asked = Variants(self.evidence, stood) if self.variants else None
         self.oracle = Oracle(
             self.evidence,
             self.words,
             lambda: self._came,
             lambda: not self.weather.skewed,
-            VariantsOracle(self.asked, STALE) if self.asked else None,
+            VariantsOracle(self.asked, STALE, self._judges_catalog()) if self.asked else None,
         )
+
+    def _beside(self) -> Catalog:
+        """A second repository."""
+        self.diary.about, self.hands.reach = self.repo, LETS_IN
+        with self.forge.change():
+            made = Catalog(self.forge, self.diary)
+        self.place.beside.append(made.repo)
+        return made
+
+    def _judges_catalog(self) -> CatalogOracle | None:
+        return CatalogOracle(self.catalog.stood, self.evidence, STALE) if self.catalog else None
 
     def begin(self) -> None:
         """The bot comes."""
@@ -135,6 +157,8 @@ class Simulation(System):
         self._came = len(self.diary.entries)
         with self.forge.change():
             self.place.let_in()
+        if self.catalog is not None:
+            self.catalog.changed()
         for _ in range(self.manner.replicas):
             self.start()
 
@@ -329,8 +353,8 @@ class Simulation(System):
 
     def _clear_away(self) -> None:
         """What the last scene was about is closed, where it is still open: each costs its looks."""
-        pull = list(self.repo.pulls.values())[-1]
-        if pull.state == "open":
+        pull = next(reversed(self.repo.pulls.values()), None)  # of a scene elsewhere there is none
+        if pull is not None and pull.state == "open":
             with self.forge.change():
                 self.hands.turn(ADMIN, pull, "closed")
 
@@ -391,7 +415,8 @@ def play(
     at: str = GITHUB,
     *,
     variants: bool = False,
+    apart: bool = False,
 ) -> Outcome:
-    """Play one history, at GitHub or at GitLab, with variants or without."""
+    """Play one history, at GitHub or at GitLab, with variants, in two repositories, or without."""
     asyncio.set_event_loop(None)
-    return Simulation(seed, kept, real=real, at=at, variants=variants).run()
+    return Simulation(seed, kept, real=real, at=at, variants=variants, apart=apart).run()

@@ -12,6 +12,7 @@ from tests.simulation import (
     moves_variants,
     scenes,
     scenes_bots,
+    scenes_catalog,
     scenes_gates,
     scenes_memory,
     scenes_variants,
@@ -19,7 +20,7 @@ from tests.simulation import (
 from tests.simulation.deeds import Misfortune, Scene
 from tests.simulation.faults import MISFORTUNES
 from tests.simulation.moves import Move
-from tests.simulation.setting import AUTOMATIC, CHOICES, VARIED, RulesText
+from tests.simulation.setting import AUTOMATIC, CHOICES, LETS_IN, VARIED, RulesText
 
 Step: TypeAlias = Move | Scene | Misfortune
 
@@ -81,15 +82,18 @@ WITH_VARIANTS: tuple[Step, ...] = (
 )
 """All that may happen where there are variants."""
 
+APART: tuple[Step, ...] = (*scenes_catalog.SCENES, *WITH_VARIANTS)
+"""All that may happen where a second repository is an upstream, too."""
+
 BESIDE = 0.25
 """How often what has nothing to do with variants happens beside them."""
 
 
-def manner(draw: Random, variants: bool = False) -> Manner:
+def manner(draw: Random, variants: bool = False, apart: bool = False) -> Manner:
     """Draw the manner of a history: some things are frequent in it, others left out."""
-    steps = WITH_VARIANTS if variants else STEPS
+    steps = APART if apart else WITH_VARIANTS if variants else STEPS
     moves = tuple(each for each in steps if isinstance(each, Move))
-    ours = {*moves_variants.MOVES, *scenes_variants.SCENES}
+    ours = {*moves_variants.MOVES, *scenes_variants.SCENES, *scenes_catalog.SCENES}
     calm = draw.random() < 0.2
     weights = []
     for step in steps:
@@ -112,15 +116,16 @@ def manner(draw: Random, variants: bool = False) -> Manner:
         alone=draw.choice((0.3, 0.7, 0.9)),
         hurry=draw.choice((0.2, 0.5, 0.8)),
         before=draw.choice((0, 0, 0, 4)),
-        rules=_rules(draw, variants=variants),
+        rules=_rules(draw, variants=variants, apart=apart),
         steps=steps,
         moves=moves,
     )
 
 
-def _rules(draw: Random, *, variants: bool) -> RulesText | None:
+def _rules(draw: Random, *, variants: bool, apart: bool) -> RulesText | None:
     if variants:
-        return draw.choice([r for r in VARIED if not r.broken] + list(AUTOMATIC))
+        drawn = draw.choice([r for r in VARIED if not r.broken] + list(AUTOMATIC))
+        return drawn.reached(LETS_IN) if apart else drawn
     return draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None
 
 

@@ -94,11 +94,13 @@ class Taken(Mutation):
         beside: File, text that occurs once in it, and what stands there then, of each further one.
         forge: Where it is looked for.
         variants: It is looked for in histories with variants.
+        apart: In such with a second repository.
     """
 
     beside: tuple[tuple[str, str, str], ...] = ()
     forge: str = "github"
     variants: bool = False
+    apart: bool = False
 
     def without(self, root: Path) -> dict[str, str]:
         """The texts of the files without the defence.
@@ -165,7 +167,7 @@ def attempt(
         seconds: Of the processor for one history.
     """
     at = ["--each", str(seconds), "--forge", mutation.forge]
-    at += ["--variants", "all"] if mutation.variants else []
+    at += ["--variants", "apart" if mutation.apart else "all"] if mutation.variants else []
     root = free.get()
     try:
         changed = mutation.without(root)

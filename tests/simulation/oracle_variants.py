@@ -13,9 +13,11 @@
 
 from collections.abc import Iterator
 
+from tests.simulation.catalog import CAST, MADE
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
+from tests.simulation.oracle_catalog import CatalogOracle
 from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
 from tests.simulation.variants import FOLDER, HIDDEN, OBJECTS, SITE, Wanted
 
@@ -29,10 +31,14 @@ class VariantsOracle:
     Args:
         variants: What is known.
         stale: Changes by which a forge's answers may be behind, and one more.
+        catalog: Judges what is made of a second repository; None where there is none.
     """
 
-    def __init__(self, variants: Variants, stale: int) -> None:
+    def __init__(
+        self, variants: Variants, stale: int, catalog: CatalogOracle | None = None
+    ) -> None:
         self._v = variants
+        self._catalog = catalog
         self._stale = stale
         self._history = variants.history
         self._diary = variants.diary
@@ -41,6 +47,8 @@ class VariantsOracle:
         """Judge something that the bot did."""
         if HIDDEN in entry.text:
             yield "no secrets", f"a Secret's value stands in what it wrote on #{entry.pull}"
+        if self._catalog is not None:
+            yield from self._catalog.judge(entry)
         if entry.what == "pull opened" and package_of(entry.text):
             yield from self._opened(entry, package_of(entry.text))
         elif entry.what == "push" and entry.text.startswith("refs/heads/"):
@@ -60,7 +68,9 @@ class VariantsOracle:
         removes = not self._history.package(entry.head, package)
         rules = [self._v.wants(tip) for tip in tips]
         known = [each for each in rules if each is not None]
-        if removes:
+        if package == CAST:
+            pass  # a rule of another repository wants it, or wants it no more
+        elif removes:
             yield from self._removal(package, tips, what)
         elif len(known) == len(rules) and not any(package in each for each in known):
             yield "wanted", f"{what}, which no rule wants"
@@ -142,6 +152,8 @@ class VariantsOracle:
         tips = self._tips(since, entry.place)
         asked = {self._v.asks(tip, package) for tip in tips}
         trees = {self._history.at(tip, package) for tip in tips} if removes else {""}
+        if package in MADE and self._catalog and not self._catalog.rested(since, entry.place):
+            return False
         tags = [*self._v.places(since, entry.place)]
         return len(asked) == 1 and len(trees) == 1 and len(tags) == 2
 
@@ -252,6 +264,9 @@ class VariantsOracle:
         fresh = self._history.ancestry(merge.head) - self._history.ancestry(before)
         if not self._v.by_bot(fresh):
             return "others pushed some of it"
+        if package in MADE and self._catalog is not None:
+            may = self._catalog.may_come(merge.place)
+            return "" if may else "its upstream's text may not be used"
         first = min(self._first(entry.place), self._first(merge.place))
         tips = [before, *self._tips(first, entry.place)]
         reasons = {self._asked(package, tip, before, merge, first, entry.place) for tip in tips}

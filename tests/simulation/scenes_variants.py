@@ -74,7 +74,7 @@ class Play:
     def lets_rules_approve(self) -> None:
         """What variants ask for is published by itself from now on."""
         if not rules_of(self.hands).automatic:
-            text = self.hands.one(AUTOMATIC).text
+            text = self.hands.as_here(self.hands.one(AUTOMATIC)).text
             self.does(lambda: self.hands.commit(ADMIN, MAIN, {CONFIG: text}, "rules"))
             self.passes(3)
 

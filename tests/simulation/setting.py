@@ -59,6 +59,8 @@ class RulesText:
         releases: Each tag gets a release.
         variants: Rules for variants stand in `variants/`, what they may inject in `objects/`.
         automatic: What these ask for needs nobody's approval.
+        reach: What they say of a second repository: nothing, its name for rules, or besides that
+            its rules are let in; one of `REACHES`, "" for nothing.
     """
 
     require: int = 1
@@ -76,6 +78,7 @@ class RulesText:
     releases: bool = False
     variants: bool = False
     automatic: bool = False
+    reach: str = ""
 
     @property
     def text(self) -> bytes:
@@ -98,12 +101,18 @@ class RulesText:
             f" self: {str(self.alone).lower()}"
             f"{', automatic: {variants: true}' if self.automatic else ''}}}",
         ]
-        lines += [VARIANTS] if self.variants else []
+        named = "\n  here: {}" + "\n  catalog: {repository: acme/catalog}" * bool(self.reach)
+        lines += [VARIANTS.replace("\n  here: {}", named)] if self.variants else []
+        lines += ["variants_from: [acme/catalog]"] * (self.reach == LETS_IN)
         publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
         publish += [*["release: true"] * self.releases, *[f"windows: [{WINDOW}]"] * self.windows]
         if publish:
             lines.append(f"publish: {{{', '.join(publish)}}}")
         return ("\n".join(lines) + "\n").encode()
+
+    def reached(self, how: str) -> "RulesText":
+        """The same, with something else said of the second repository."""
+        return replace(self, reach=how)
 
     @property
     def of_a_withdrawal(self) -> "RulesText":
@@ -126,6 +135,7 @@ class RulesText:
 
 VARIANTS = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\nobjects: [{directory: objects}]"
 """Where rules for variants are, and what they name."""
+REACHES = NAMED, LETS_IN = "named", "lets in"
 
 WINDOW = (
     '{kind: freeze, from: "0,20,40 * 1 1 *", until: "10,30,50 * 1 1 *", reason: nobody is there}'
@@ -180,7 +190,8 @@ VARIED = (
 )
 """The same where variants are, and some that let what those ask for be published by itself."""
 AUTOMATIC = tuple(rules for rules in VARIED if rules.automatic)
-BY_TEXT = {rules.text: rules for rules in (*CHOICES, *VARIED)}
+_REACHING = tuple(rules.reached(how) for rules in VARIED for how in REACHES)
+BY_TEXT = {rules.text: rules for rules in (*_REACHING, *CHOICES, *VARIED)}
 
 
 def kptfile(package: str) -> bytes:

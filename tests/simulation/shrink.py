@@ -19,7 +19,13 @@ SECONDS = 60.0
 
 
 def shrink(
-    seed: str, found: Outcome, most: int = MOST, at: str = GITHUB, *, variants: bool = False
+    seed: str,
+    found: Outcome,
+    most: int = MOST,
+    at: str = GITHUB,
+    *,
+    variants: bool = False,
+    apart: bool = False,
 ) -> Outcome:
     """The smallest history that was found to go wrong in the same way.
 
@@ -29,6 +35,7 @@ def shrink(
         most: Histories to play.
         at: The forge.
         variants: Packages are made of others by rules in it.
+        apart: Some of them of those of a second repository.
     """
     wanted = found.violations[0].check
     best = found
@@ -39,7 +46,7 @@ def shrink(
         if played >= most or time.monotonic() > ends:
             return False
         played += 1
-        tried = play(seed, frozenset(steps), at=at, variants=variants)
+        tried = play(seed, frozenset(steps), at=at, variants=variants, apart=apart)
         if not any(v.check == wanted for v in tried.violations):
             return False
         best = tried

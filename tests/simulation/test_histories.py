@@ -7,7 +7,7 @@ from random import Random
 import pytest
 import structlog
 
-from tests.simulation.__main__ import has_variants
+from tests.simulation.__main__ import kind
 from tests.simulation.history import play
 from tests.simulation.manner import STEPS, manner
 from tests.simulation.setting import BOT
@@ -65,7 +65,7 @@ def test_variants_are_asked_for_and_what_there_is_without_them_stays() -> None:
     plain, varied = (manner(Random("47/begin"), variants) for variants in (False, True))
     assert plain.steps == STEPS
     assert {*varied.steps} > {*STEPS}
-    assert [has_variants(n, "some") for n in range(1, 5)] == [False, False, False, True]
+    assert [kind(n, "some", "github")["variants"] for n in range(1, 5)] == [False] * 3 + [True]
 
 
 def test_a_step_does_the_same_without_the_others() -> None:

@@ -15,7 +15,9 @@ from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
 OF_VARIANTS = ("oracle_variants", "ending_variants", "evidence_variants", "variants")
-JUDGES = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting", *OF_VARIANTS)
+OF_CATALOG = ("oracle_catalog", "catalog")
+OF_ALL = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting")
+JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG)
 """Modules that judge: what they import is what they share with the bot."""
 
 
@@ -45,10 +47,12 @@ def test_what_judges_shares_nothing_with_the_bot(module: str) -> None:
 class Scene:
     """A forge with people, where somebody acts as if they were the bot."""
 
-    variants = False
+    variants = apart = False
 
     def __init__(self) -> None:
-        self.simulation = found = Simulation("7", how=CALM, variants=self.variants)
+        self.simulation = found = Simulation(
+            "7", how=CALM, variants=self.variants, apart=self.apart
+        )
         self.hands = found.hands
         found.loop.advance(100.0)
 
