@@ -10,7 +10,7 @@ https://docs.gitlab.com/api/protected_tags/, https://docs.gitlab.com/api/project
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, OurHooks, Speaker
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.levels import DEVELOPER
 from bot.forges.gitlab.setting_key import TITLE, holding, let_in, only_key
@@ -104,6 +104,36 @@ def _hooks(given: Guarded) -> Iterator[Drift]:
         )
     for hook in found:
         yield from _hook(given, hook, ours, speaker)
+
+
+def of_many(
+    name: str, path: str, hooks: Sequence[JSONObject], ours: OurHooks | None
+) -> Iterator[Drift]:
+    """What is wrong with our webhooks of a group, or of the whole instance.
+
+    Args:
+        name: Full path of the group; "" for the instance.
+        path: Of these webhooks in the API.
+        hooks: All that stand there.
+        ours: Our webhooks; None where nobody said where they go.
+    """
+    for hook in hooks if ours is not None and ours.url else ():
+        if ours is None or not ours.is_ours(hook):
+            continue
+        speaker = Speaker(GROUP, int(hook["group_id"])) if name else INSTANCE
+        if otherwise := ours.otherwise(hook, speaker):
+            whose = f"the group {name}" if name else "the whole instance"
+            old = "with a secret that is not its own, or an old one" if "url" in otherwise else ""
+            owner = "an Owner of the group" if name else "an administrator"
+            command = f"setup gitlab --group {name}" if name else "setup gitlab --system-hook"
+            yield Drift(
+                place=f"The webhook of {whose}",
+                found=(old or f"set otherwise: {', '.join(otherwise)}")
+                + ", so what it tells counts for little",
+                wanted="a secret of its own, and all events, whole and unfiltered",
+                fix=f"Run `porchbot {command}` again with the token of {owner}",
+                mend=Mend("PUT", f"{path}/{hook['id']}", ours.settings(speaker)) if name else None,
+            )
 
 
 def _hook(given: Guarded, hook: JSONObject, ours: OurHooks, speaker: Speaker) -> Iterator[Drift]:

@@ -1,15 +1,17 @@
 """Asks GitLab what guards a project, and makes the changes that a Maintainer's token allows."""
 
 from contextlib import suppress
+from urllib.parse import quote
 
 from bot.forges.gitlab.calls import quoted
-from bot.forges.gitlab.guarding import Guarded, lacking
+from bot.forges.gitlab.guarding import Guarded, lacking, of_many
 from bot.forges.gitlab.hooks import OurHooks
 from bot.forges.gitlab.http import Clients, JSONObject, call
 from bot.forges.gitlab.levels import level_of
 from bot.forges.gitlab.pages import pages
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import Drift, ForgeRefusedError, Mend, Repository
+from lifecycle.identity import RepositoryId
 
 _WANTED = "read what guards a project"
 
@@ -29,6 +31,7 @@ class Guards:
         self._user = user
         self._ours = ours
         self._owner = owner
+        self._told: dict[str, RepositoryId] = {}
 
     def close(self) -> None:
         """Close the owner's connections."""
@@ -49,7 +52,22 @@ class Guards:
             keys=await self._listed(f"{path}/deploy_keys"),
             may_push=await self._may_push(path, about),
         )
-        return tuple(lacking(given))
+        return (*lacking(given), *await self._above(repository))
+
+    async def _above(self, repository: Repository) -> list[Drift]:
+        """What is wrong with webhooks of the groups that a project is in, and of the instance.
+
+        Each is told once, with the first project that it is about; those that the token is not
+        shown are not known.
+        """
+        parts, found = repository.full_name.split("/")[:-1], list[Drift]()
+        for name in ("", *("/".join(parts[: n + 1]) for n in range(len(parts)))):
+            if self._told.setdefault(name, repository.id) != repository.id:
+                continue
+            path = f"/groups/{quote(name, safe='')}/hooks" if name else "/hooks"
+            hooks = await self._listed(path)
+            found += of_many(name, path, hooks or (), self._ours)
+        return found
 
     async def mend(self, change: Mend) -> None:
         """Make a change with the owner's token, else with the bot's.

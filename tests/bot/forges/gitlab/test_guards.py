@@ -9,8 +9,8 @@ import pytest
 
 from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.guards import Guards
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, HookSecrets, OurHooks, Speaker
 from bot.forges.gitlab.hooks import PROJECT as KIND
-from bot.forges.gitlab.hooks import HookSecrets, OurHooks, Speaker
 from bot.forges.gitlab.setting_key import TITLE
 from bot.forges.gitlab.setting_projects import GATES
 from bot.forges.gitlab.user import GitLabUser
@@ -257,6 +257,62 @@ async def test_what_is_lacking_is_asked_for_and_mended() -> None:
     assert wire.bodies[-1] == {GATE: True}
     with pytest.raises(ForgeRefusedError, match="404"):
         await guards.mend(Mend("POST", "/nowhere", {}))
+
+
+async def test_webhooks_of_groups_and_of_the_instance_are_named_once() -> None:
+    """Short-cuts refused: an old webhook of a group or of the instance stands in the log alone, of
+    which nobody knows; it is told with each of a thousand projects; those that the token is not
+    shown are called missing; it is gone from what is told once something else was mended."""
+    wire = Wire()
+    access = {"project_access": {"access_level": 40}, "group_access": None}
+    wire.has("GET /projects/7", {**ABOUT, "permissions": access})
+    wire.has("GET /projects/7/hooks", [HOOK])
+    wire.has("GET /projects/7/protected_branches", [BRANCH])
+    wire.has("GET /projects/7/protected_tags", [{"name": "*/v*"}])
+    right = OURS.shown(Speaker(GROUP, 5))
+    old = {"id": 1, "group_id": 5, **right, "url": TO}
+    cut = {"id": 2, "group_id": 5, **right, "push_events_branch_filter": "main"}
+    others = {"id": 3, "group_id": 5, "url": "https://ci.example"}
+    wire.has("GET /groups/acme/hooks", [old, cut, others, {"id": 4, "group_id": 5, **right}])
+    wire.has("GET /hooks", [{"id": 9, **OURS.shown(INSTANCE), "url": TO}])
+    user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
+    guards = Guards(user, OURS)
+
+    found = await guards.drift(PROJECT)
+    again = await guards.drift(PROJECT)
+    for at in ("", "/hooks", "/protected_branches", "/protected_tags"):
+        wire.paths[f"GET /projects/8{at}"] = wire.paths[f"GET /projects/7{at}"]
+    other = await guards.drift(replace(PROJECT, id=RepositoryId("gitlab", 8)))
+    wire.paths.pop("GET /hooks")
+    wire.paths.pop("GET /groups/acme/hooks")
+    unseen = await Guards(user, OURS).drift(PROJECT)
+
+    little, owner = "so what it tells counts for little", "with the token of an Owner of the group"
+    assert [(each.place, each.found, each.fix) for each in found] == [
+        (
+            "The webhook of the whole instance",
+            f"with a secret that is not its own, or an old one, {little}",
+            "Run `porchbot setup gitlab --system-hook` again with the token of an administrator",
+        ),
+        (
+            "The webhook of the group acme",
+            f"with a secret that is not its own, or an old one, {little}",
+            f"Run `porchbot setup gitlab --group acme` again {owner}",
+        ),
+        (
+            "The webhook of the group acme",
+            f"set otherwise: push_events_branch_filter, {little}",
+            f"Run `porchbot setup gitlab --group acme` again {owner}",
+        ),
+    ]
+    assert [each.mend for each in found] == [
+        None,
+        *(
+            Mend("PUT", f"/groups/acme/hooks/{number}", OURS.settings(Speaker(GROUP, 5)))
+            for number in (1, 2)
+        ),
+    ]
+    assert (again, other, unseen) == (found, (), ())
 
 
 async def test_an_owner_asks_and_mends_with_a_token_of_their_own() -> None:
