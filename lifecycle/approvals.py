@@ -201,7 +201,7 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
 def latest_reviews(proposal: Proposal) -> dict[str, Review]:
     """Return each person's latest native review; a dismissal ends the one it dismissed."""
     latest: dict[str, Review] = {}
-    logins = proposal.logins
+    logins = proposal.talk.logins
     for review in proposal.talk.reviews:
         latest[logins.get(review.author.id, review.author.login)] = review
     return latest

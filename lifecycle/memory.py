@@ -7,10 +7,11 @@ names (docs/design.md, "Records and events"); `lifecycle.records` and whoever re
 let no other in.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from types import UnionType
 
 from lifecycle import events, replay
 from lifecycle.access import Person
@@ -28,6 +29,7 @@ from lifecycle.events import (
     PackagePublished,
     Rejected,
     Reported,
+    TakenBack,
     Tampered,
     Thawed,
 )
@@ -66,19 +68,27 @@ class Memory:
         shrunk = replace(self, log=self.log - {event})
         if event == self._holds.last and self._holds.before is not None:
             shrunk.__dict__["_holds"] = self._holds.before
-        return shrunk
+        return self._handed_on(shrunk, (event,))
 
     def telling(self, *found: Event) -> "Memory":
         """Return the memory with events that an answer is about to record."""
         return self._grown(found, self.told | frozenset(found))
 
     def _grown(self, found: Iterable[Event], told: Log) -> "Memory":
-        """As it is with more events; the holds follow from those known, however long the log is."""
+        """As it is with more events; what is known follows from that, however long the log is."""
         added = frozenset(found) - self.log
         grown = replace(self, log=self.log | added, told=told)
         if replay.follows(added, self._holds):
             grown.__dict__["_holds"] = replay.holds(added, self._holds)
-        return grown
+        grown.__dict__["_last_words"] = replay.last_words((*self._last_words, *added))
+        return self._handed_on(grown, added)
+
+    def _handed_on(self, made: "Memory", changed: Collection[Event]) -> "Memory":
+        """Another memory, with what is known here and does not follow from what is changed."""
+        for name, kinds in WORKED_OUT.items():
+            if not any(isinstance(e, kinds) for e in changed):
+                made.__dict__[name] = getattr(self, name)
+        return made
 
     @cached_property
     def answered(self) -> frozenset[int]:
@@ -88,7 +98,11 @@ class Memory:
     @cached_property
     def words(self) -> Mapping[str, Word]:
         """Login to that person's last word about approval."""
-        return replay.words(self.log, self.logins)
+        return replay.words(self._last_words, self.logins)
+
+    @cached_property
+    def _last_words(self) -> frozenset[Word]:
+        return replay.last_words(self.log)
 
     @cached_property
     def holds(self) -> tuple[Held, ...]:
@@ -136,6 +150,20 @@ class Memory:
         if approval.comment > 0:
             return all(approval.comment > e.comments for e in self.tampered)
         return all(approval.reviewed > e.reviews for e in self.tampered)
+
+
+WORKED_OUT: Mapping[str, UnionType | type[Event]] = {
+    "_last_words": Approval | TakenBack | Fell,
+    "words": Approval | TakenBack | Fell,
+    "freezes": Frozen | Thawed,
+    "overrides": Overridden,
+    "rejected": Rejected,
+    "seen": FirstSeen,
+    "reported": Reported,
+    "tampered": Tampered,
+}
+"""What a memory works out of its log, to the kinds of events that it follows from: with others
+added, it stays as it is."""
 
 
 def summary_of(proposal: Proposal) -> Comment | None:

@@ -92,7 +92,7 @@ def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str
         logins: Accounts to their present logins, as far as the forge told; others are called as
             they were when they were heard of last.
     """
-    last = sorted(_last_words(log), key=order)
+    last = sorted(last_words(log), key=order)
     named = {e.account: e.person for e in last if e.account} | dict(logins)
     heard = {e.person: order(e) for e in last if e.account}
     found: dict[str, Word] = {}
@@ -104,12 +104,15 @@ def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str
     return found
 
 
-def _last_words(log: Iterable[Event]) -> set[Word]:
-    """The last word of each account under each login: nothing that is united later changes it."""
+def last_words(log: Iterable[Event]) -> frozenset[Word]:
+    """Return the last word about approval of each account under each login.
+
+    Nothing that is united later changes it: of these and what was added, they are those of all.
+    """
     found: dict[tuple[str, int], Word] = {}
     for event in sorted((e for e in log if isinstance(e, Approval | TakenBack | Fell)), key=order):
         found[event.person, event.account] = event
-    return set(found.values())
+    return frozenset(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ def compact(log: Iterable[Event]) -> Log:
     lasting = Answered | Reported | PackagePublished | Noticed | Tampered
     lasting |= Thawed | Overridden
     kept: set[Event] = {e for e in given if isinstance(e, lasting)}
-    kept |= _last_words(given)
+    kept |= last_words(given)
     kept |= {*_last_holds(given), *freezes(given)}
     kept |= {e for e in (rejection(given), first_sight(given)) if e is not None}
     return frozenset(kept)

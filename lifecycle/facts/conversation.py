@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from lifecycle.access import Person
 from lifecycle.events import Log
@@ -159,7 +160,7 @@ class Readied:
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Discussion:
     """What was said on one proposal.
 
@@ -201,6 +202,12 @@ class Discussion:
             return self.comments
         found = (*(text.as_comment for text in self.review_texts), *self.comments)
         return tuple(sorted(found, key=lambda comment: (comment.at, comment.id)))
+
+    @cached_property
+    def logins(self) -> Mapping[int, str]:
+        """The forge's numbers of who said something to their logins; worked out once."""
+        people = *(each.author for each in self.reviews), *(each.author for each in self.said)
+        return {person.id: person.login for person in people if person.id}
 
     @property
     def edited(self) -> frozenset[int]:

@@ -250,10 +250,8 @@ class Proposal:
     @property
     def logins(self) -> Mapping[int, str]:
         """The forge's numbers of the people here to their logins, by which all others go."""
-        reviewers = (review.author for review in self.talk.reviews)
-        commenters = (comment.author for comment in self.talk.said)
-        people = (self.people.author, *reviewers, *commenters)
-        return {person.id: person.login for person in people if person.id}
+        author = self.people.author
+        return ({author.id: author.login} if author.id else {}) | dict(self.talk.logins)
 
     @property
     def unjudged(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lifecycle import replay
+from lifecycle.access import Person
 from lifecycle.decide import decide
 from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
@@ -63,10 +64,33 @@ def holding(comments: int) -> Facts:
     return facts(replace(PROPOSAL, talk=replace(PROPOSAL.talk, comments=asked)))
 
 
-@pytest.mark.parametrize("made", [touching, answered, holding])
+def waiting(person: Person, *texts: str) -> Callable[[int], Facts]:
+    """Comments of one person that wait, with these texts in turn."""
+
+    def made(comments: int) -> Facts:
+        asked = tuple(said(person, texts[n % len(texts)], 1000 + n) for n in range(comments))
+        return facts(replace(PROPOSAL, talk=replace(PROPOSAL.talk, comments=asked)))
+
+    return made
+
+
+GROWING: dict[str, Callable[[int], Facts]] = {
+    "packages": touching,
+    "answered comments": answered,
+    "holds": holding,
+    "why, by a stranger": waiting(OUTSIDER, "/why"),
+    "approvals, by a stranger": waiting(OUTSIDER, "/approve", "/unapprove"),
+    "approvals": waiting(APPROVER, "/approve"),
+    "approvals, taken back": waiting(APPROVER, "/approve", "/unapprove"),
+    "approvals, and holds": waiting(APPROVER, "/approve", "/hold"),
+}
+
+
+@pytest.mark.parametrize("made", GROWING.values(), ids=GROWING)
 def test_deciding_takes_time_in_proportion(made: Callable[[int], Facts]) -> None:
     """Short-cuts refused: all packages gone through for each of them; all answers for each; all
-    words about holds replayed at each.
+    words about holds, or all of the log, replayed at each command; everybody who said something
+    listed at each.
     """
 
     def deciding(size: int) -> Callable[[], object]:

@@ -603,3 +603,17 @@ def test_holds_that_are_added_come_to_what_the_whole_log_does() -> None:
             known, found = found, found.adding(word)
             assert found.without(word).holds == known.holds
         assert [each.reason for each in found.holds] == ["b", "again"]
+
+
+@given(log=LOGS, later=st.lists(EVENTS, max_size=4))
+def test_what_is_handed_on_is_what_the_whole_log_comes_to(
+    log: frozenset[Event], later: list[Event]
+) -> None:
+    """Short-cut: what is known of a memory is handed on, whatever is added or taken away."""
+    found = Memory(log=log)
+    for event in later:
+        for made in (found.adding(event), found.telling(event).without(event)):
+            alone = Memory(log=made.log)
+            for name in (*memory.WORKED_OUT, "holds"):
+                assert getattr(made, name) == getattr(alone, name), name
+        found = found.adding(event)
