@@ -96,9 +96,9 @@ class DiskHistory(CommitReader, StoredTrees):
         return found
 
     def _listed(self, place: str) -> Refs:
-        around = next((refs for p, refs in self._refs.items() if git_refs.inside(place, p)), None)
+        around = next((p for p in git_refs.around(place) if p in self._refs), None)
         if around is not None:
-            return git_refs.at(around, [place])
+            return git_refs.at(self._refs[around], [place])
         found = self._known(place)
         if found is None:
             found = git_refs.listed(self._folder, [place])

@@ -149,14 +149,15 @@ class DiskMirror:
 
     def _news(self, heads: Collection[str], places: Sequence[str]) -> bool:
         """Whether one of these commits is none of the refs at places, as they are here."""
-        known = {sha for place in places for sha, _ in (self._seen.at(place) or {}).values()}
+        seen = self._seen.at_each(places).values()
+        known = {sha for refs in seen for sha, _ in (refs or {}).values()}
         return not known.issuperset(heads)
 
     def _unchanged(self, credentials: str, places: Sequence[str]) -> Refs | None:
         """The refs at places where the forge has them as they are here; None to fetch."""
         if self._broken or not self._seen.agrees:
             return None
-        known = {place: self._seen.at(place) for place in places}
+        known = self._seen.at_each(places)
         # A branch that was not there when all were fetched was most likely pushed since.
         new = (p for p, refs in known.items() if not refs and not git_refs.inside(p, TAGS))
         if not all(map(self._seen.asked, new)):
@@ -323,7 +324,10 @@ class DiskMirror:
         prune = ["--prune", "--", self.url]
         with self._seen.changing():
             try:
-                self._fetch(credentials, [*prune, *map(git_refs.refspec, places)])
+                named = git_refs.named(places)
+                if named is not places:
+                    self._seen.clear()  # more is brought up to date than is listed then
+                self._fetch(credentials, [*prune, *map(git_refs.refspec, named)])
             except GitBusyError as error:
                 if "cannot lock ref" not in str(error):
                     raise

@@ -97,12 +97,14 @@ class RemoteRefs(Service):
         if (address := self._asked_at()) is None:
             return None
         try:
-            found = self._ask(address, credentials, list(map(git_refs.prefix, places)))
+            found = self._ask(
+                address, credentials, list(map(git_refs.prefix, git_refs.named(places)))
+            )
         except (*FAILURES, UnicodeError):
             self._failed()
             return None
         # What a remote tells beyond what it was asked for is passed over, as git does.
-        return {r: sha for r, sha in found.items() if any(git_refs.inside(r, p) for p in places)}
+        return git_refs.at(found, places)
 
     def named(self, credentials: str, refs: Sequence[str]) -> dict[str, Sha] | None:
         """Ask for refs, and for all whose names begin like theirs; None where that is no answer.

@@ -5,7 +5,7 @@ be the same, for who asks for more than was seen: a mark in the mirror says whos
 that a fetch that broke off, another process or a mirror that was deleted is noticed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +50,19 @@ class SeenRefs:
 
     def at(self, place: str) -> Refs | None:
         """The refs at a place when they were fetched last; None when that was not, or long ago."""
-        fetched = self._fetched
-        found = [fetched[p] for p in git_refs.around(place) if p in fetched]
-        newest = max(found, key=lambda f: f.begun, default=None)
-        return git_refs.at(newest.refs, [place]) if newest else None
+        return self.at_each([place])[place]
+
+    def at_each(self, places: Collection[str]) -> dict[str, Refs | None]:
+        """As `at`, of each of some places."""
+        fetched, known = self._fetched, dict[str, list[str]]()
+        for place in places:
+            there = [p for p in git_refs.around(place) if p in fetched]
+            if there:
+                known.setdefault(max(there, key=lambda p: fetched[p].begun), []).append(place)
+        found: dict[str, Refs | None] = dict.fromkeys(places)
+        for around, inside in known.items():
+            found |= git_refs.by_place(fetched[around].refs, inside)
+        return found
 
     def asked(self, place: str) -> bool:
         """Whether this very place was fetched, and not only one around it."""
@@ -75,9 +84,10 @@ class SeenRefs:
             places: Those that it asked for.
             refs: Those that it saw there.
         """
-        fetched = {p: _Fetched(begun, git_refs.at(refs, [p])) for p in places}
-        folders = tuple(f"{place}/" for place in fetched)
-        rest = {p: f for p, f in self._fetched.items() if not p.startswith(folders)}
+        there = git_refs.by_place(refs, places)
+        fetched = {place: _Fetched(begun, found) for place, found in there.items()}
+        inside = (p for p in self._fetched if not fetched.keys().isdisjoint(git_refs.around(p)))
+        rest = {p: self._fetched[p] for p in self._fetched.keys() - set(inside)}
         newest = sorted({**rest, **fetched}.items(), key=lambda each: each[1].begun)
         self._fetched = dict(newest[-max(MOST_PLACES, len(fetched)) :])
 

@@ -69,6 +69,27 @@ def test_a_look_is_told_of_its_own_refs_only(remote: Remote, mirror: DiskMirror)
     assert sorted([*on_disk(mirror, "refs/heads"), *on_disk(mirror, "refs/tags")]) == sorted(wanted)
 
 
+def test_a_look_at_very_many_packages_has_their_refs_only(
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut takes what git was asked for, so as not to name each, for what was wanted; or
+    leaves an old memory of what was brought up to date beside it.
+    """
+    monkeypatch.setattr(git_refs, "MOST_NAMED", 3)
+    sha = remote.commit(FILES, ref=MAIN)
+    many(remote, sha, 6)
+    beside = Scope(packages=frozenset({"net/other-5"}))
+    mirror.fetch(TOKEN, None, beside)
+    remote.git("update-ref", "-d", "refs/tags/net/other-5/v1")
+    five = Scope(frozenset({"main"}), frozenset(f"net/other-{i}" for i in range(5)))
+
+    wanted = {"refs/heads/main", *(f"refs/tags/net/other-{i}/v1" for i in range(5))}
+    for _ in range(2):
+        mirror.fetch(TOKEN, None, five)
+        assert refs(mirror, *git_refs.places(five)).keys() == wanted
+    assert refs(mirror, "refs/tags/net/other-5") == {}
+
+
 def test_what_vanished_is_seen_without_asking_for_everything(
     remote: Remote, mirror: DiskMirror
 ) -> None:

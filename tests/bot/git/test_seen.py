@@ -1,7 +1,11 @@
 """What fetches saw of refs is found by place, however many places there are."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from bot.git import refs as git_refs
 from bot.git.seen import SeenRefs
 from lifecycle.names import Sha
 
@@ -40,3 +44,72 @@ def test_the_newest_of_places_around_one_another_counts(tmp_path: Path) -> None:
     seen.keep(3.0, ["refs/heads"], {branch(1): (ONE, ONE)})
     assert not seen.asked(branch(1))
     assert seen.at(branch(1)) == {branch(1): (ONE, ONE)}
+
+
+class Counted(dict[str, tuple[Sha, Sha]]):
+    """Refs that count how often one of them is gone over."""
+
+    gone_over = 0
+
+    def items(self) -> Any:
+        Counted.gone_over += len(self)
+        return super().items()
+
+
+@pytest.fixture
+def gone_over(monkeypatch: pytest.MonkeyPatch) -> type[Counted]:
+    monkeypatch.setattr(Counted, "gone_over", 0)
+    return Counted
+
+
+def test_many_places_are_told_apart_in_one_pass(tmp_path: Path, gone_over: type[Counted]) -> None:
+    """The short-cut goes over all refs for each place: a proposal that changes 1,000 packages holds
+    up its repository for half a minute at each look.
+    """
+    folders = [f"refs/tags/edge/p{number}" for number in range(300)]
+    refs = gone_over({f"{folder}/v{n}": (ONE, ONE) for folder in folders for n in (1, 2)})
+    seen = SeenRefs(tmp_path)
+    seen.keep(1.0, ["refs/tags"], refs)
+    seen.keep(2.0, folders, refs)
+    there = seen.at_each([*folders, "refs/tags/edge/other", "refs/heads/main"])
+
+    assert gone_over.gone_over <= 3 * len(refs)
+    assert there.pop("refs/tags/edge/other") == {}
+    assert there.pop("refs/heads/main") is None
+    assert {place: list(found or ()) for place, found in there.items()} == {
+        folder: [f"{folder}/v1", f"{folder}/v2"] for folder in folders
+    }
+
+
+def test_places_that_were_not_fetched_are_found_around_in_one_pass(
+    tmp_path: Path, gone_over: type[Counted]
+) -> None:
+    """The short-cut goes over all tags of the repository for each package of a proposal."""
+    folders = [f"refs/tags/edge/p{number}" for number in range(300)]
+    refs = gone_over({f"{folder}/v1": (ONE, ONE) for folder in folders})
+    kept = git_refs.by_place(refs, folders)
+
+    assert gone_over.gone_over == len(refs)
+    assert kept == {folder: {f"{folder}/v1": (ONE, ONE)} for folder in folders}
+    assert git_refs.at(refs, folders) == refs
+    assert gone_over.gone_over == 2 * len(refs)
+
+
+NAMED: dict[str, tuple[list[str], list[str]]] = {
+    "few": (["refs/heads/a", "refs/tags/b"], ["refs/heads/a", "refs/tags/b"]),
+    "many tags": (
+        ["refs/heads/a", "refs/tags/b", "refs/tags/c", "refs/tags/d"],
+        ["refs/heads/a", "refs/tags"],
+    ),
+    "many branches": ([f"refs/heads/{name}" for name in "abcd"], ["refs/heads"]),
+}
+
+
+@pytest.mark.parametrize(("places", "asked"), NAMED.values(), ids=NAMED)
+def test_git_is_asked_for_all_in_place_of_very_many(
+    places: list[str], asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut names each: git compares each with each ref, and a command line ends."""
+    monkeypatch.setattr(git_refs, "MOST_NAMED", 3)
+
+    assert git_refs.named(places) == asked
