@@ -7,6 +7,7 @@ into an issue of his own makes it nobody's dashboard. Its number is a shortcut i
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
 from bot.store.port import Claims, DashboardNumbers
@@ -148,11 +149,8 @@ class Dashboard:
 
     def _signed(self, text: str, frozen: Log, at: datetime) -> str:
         signed = (records.sign(each, self._keys[0]) for each in self._records(frozen, at))
-        shown = boxes.sealed(text[: self.room(frozen, at)], self._seal)
-        return "\n\n".join([shown, *signed])
-
-    def _seal(self, digest: str, command: str) -> str:
-        return boxes.seal_of(self._keys[0], self._repository.id, digest, command)
+        whole = "\n\n".join([text[: self.room(frozen, at)], *signed])
+        return boxes.sealed(whole, partial(boxes.seal_of, self._keys[0], self._repository.id))
 
     def _records(self, frozen: Log, at: datetime) -> Sequence[records.Record]:
         lasting = replay.frozen_since(frozen, at)

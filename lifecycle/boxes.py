@@ -1,9 +1,10 @@
 """Boxes of the dashboard issue: each gives the command beside it, in the name of whoever ticks it.
 
-Whoever may edit the issue may also write a box into it, or other words beside one: somebody else
-would tick what nobody offered. So each line with a box ends in a seal, which fits that line and
-repository alone, and a box without its seal gives nothing. The command is judged as if whoever
-ticked it had commented it, and by `access.bulk` as well.
+Whoever may edit the issue may also write a box into it, or other words beside, above or below one:
+somebody else would tick what nobody offered. So each line with a box ends in a seal, which fits
+that line of that whole text in that repository alone, whichever of its boxes are ticked, and a box
+without its seal gives nothing. The command is judged as if whoever ticked it had commented it, and
+by `access.bulk` as well.
 
 A box about a proposal names the commit that was shown, and counts for that one alone (ADR 73).
 """
@@ -52,10 +53,10 @@ _TICKED = ("- [x] ", "- [X] ", "* [x] ", "* [X] ")
 _FREE = "- [ ] "
 _SEAL = re.compile(r" ?<!-- porchbot-box ([0-9a-f]{32}) -->\Z")
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
-_DIGESTS = re.compile(r"(?P<digest>[0-9a-f]{32})(?:\.(?P<shown>[0-9a-f]{32}))?")
+_DIGESTS = re.compile(
+    r"(?P<digest>[0-9a-f]{32})(?:\.(?P<shown>[0-9a-f]{32}|-))?(?:\.(?P<page>[0-9a-f]{32}|-))?"
+)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_BOX = re.compile(r"\[[\sxX]\]\s(.+)")
-_HIDES = re.compile(r"(?<!\\)(?:\\\\)*<!--(?! -->)")
 _LOST = re.compile(r"\s+|<!--|-->")
 
 UNSEALED = f" <!-- porchbot-box {'0' * 32} -->"
@@ -74,6 +75,7 @@ class Tick:
             a proposal that and its number, such as "approve 0123… #12".
         at: When it was ticked, as the forge says; None where nobody noted it.
         shown: Its line and seal, as `shown` has them; "" where nobody noted it.
+        page: Digest of the text that it stands in, as `page_of` has it; "" where nobody noted it.
     """
 
     issue: int
@@ -82,10 +84,11 @@ class Tick:
     command: str
     at: datetime | None = None
     shown: str = ""
+    page: str = ""
 
     def __str__(self) -> str:
         at = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} " if self.at else ""
-        digests = f"{self.digest or '-'}{f'.{self.shown}' if self.shown else ''}"
+        digests = ".".join(each or "-" for each in (self.digest, self.shown, self.page))
         return f"{self.issue} {self.seal or '-'} {digests} {at}{self.command}"
 
     @property
@@ -120,7 +123,10 @@ class Tick:
                     found["digest"],
                     rest if known else command,
                     datetime.fromisoformat(known) if known else None,
-                    found["shown"] or "",
+                    *(
+                        "" if found[each] in (None, "-") else found[each]
+                        for each in ("shown", "page")
+                    ),
                 )
             case _:
                 return cls(0, "", "", text)
@@ -160,9 +166,9 @@ def newly_ticked(
         at: When it was edited, as the forge says.
         shows: Note each one's line: the forge tells which of them an edit ticked.
     """
-    known = frozenset(_ticks(issue, before, shows=shows))
+    known = frozenset(replace(each, page="") for each in _ticks(issue, before, shows=shows))
     every = dict.fromkeys(_ticks(issue, after, shows=shows))
-    found = [replace(each, at=at) for each in every if each not in known]
+    found = [replace(each, at=at) for each in every if replace(each, page="") not in known]
     return tuple(found[:MOST_TICKED])
 
 
@@ -170,14 +176,14 @@ def sealed(text: str, seal: Callable[[str, str], str]) -> str:
     """Return a text of ours with a seal at the end of each line that has a box and lacks one.
 
     Args:
-        text: Of the issue.
-        seal: Gives that of a line, by its digest and its command: 32 hex digits.
+        text: Of the issue, all of it.
+        seal: Gives that of a line, by its command and `page_of` the text: 32 hex digits.
     """
-    lines = text.split("\n")
+    page, lines = page_of(text), text.split("\n")
     for index, line in enumerate(lines):
         if line.startswith(_FREE) and line.endswith(UNSEALED):
             said = line.removesuffix(UNSEALED)
-            made = seal(digest_of(said[len(_FREE) :]), _command(said[len(_FREE) :]))
+            made = seal(_command(said[len(_FREE) :]), page)
             lines[index] = f"{said}{UNSEALED.replace('0' * 32, made)}"
     return "\n".join(lines)
 
@@ -206,16 +212,16 @@ def noted(text: str, commands: Collection[str], note: str) -> str:
     return "\n".join(lines)
 
 
-def seal_of(key: bytes, repository_id: RepositoryId, digest: str, command: str) -> str:
+def seal_of(key: bytes, repository_id: RepositoryId, command: str, page: str) -> str:
     """Return the seal of a line with a box, 32 hex digits.
 
     Args:
         key: From `records.derive_key`.
         repository_id: Where the issue is.
-        digest: Of the line.
         command: That the box gives.
+        page: Digest of the text that the line stands in.
     """
-    said = json.dumps(["box", repository_id.spelled, digest, command])
+    said = json.dumps(["box", repository_id.spelled, command, page])
     return hmac.digest(key, f"box\n{said}".encode(), "sha256").hex()[:32]
 
 
@@ -227,7 +233,7 @@ def is_ours(tick: Tick, keys: Sequence[bytes], repository_id: RepositoryId) -> b
         keys: The current key and older ones.
         repository_id: Where the issue is.
     """
-    made = (seal_of(key, repository_id, tick.digest, tick.command) for key in keys)
+    made = (seal_of(key, repository_id, tick.command, tick.page) for key in keys)
     return bool(tick.command) and any(hmac.compare_digest(each, tick.seal) for each in made)
 
 
@@ -247,24 +253,44 @@ def shown(text: str) -> str:
     return _folded(said) if said.startswith("`") else digest_of(said)
 
 
-def disguised(text: str) -> frozenset[str]:
-    """Return what `shown` has of lines in which a comment hides more than the seal.
-
-    A newer note of GitLab's tells such a line as it tells one of ours.
-
-    Args:
-        text: Of an issue, as it is.
-    """
-    found = (_BOX.search(line) for line in text.split("\n"))
-    lines = (each[1] for each in found if each and _HIDES.search(_SEAL.sub("", each[1].rstrip())))
-    return frozenset(map(_folded, lines))
-
-
 def _folded(said: str) -> str:
     return hashlib.sha256(_LOST.sub("", said).encode("utf-8", "replace")).hexdigest()[:32]
 
 
+def page_of(text: str) -> str:
+    """Return the digest of a text with boxes: the same whichever are ticked, and without seals.
+
+    Whoever ticks a box read what stands around it as well.
+
+    Args:
+        text: Of the issue, with its records.
+    """
+    lines = (each.rstrip(" \t\r") for each in text.split("\n"))
+    free = (_FREE + line[len(_FREE) :] if line.startswith(_TICKED) else line for line in lines)
+    return digest_of("\n".join(_SEAL.sub("", line) for line in free))
+
+
+def stands(text: str, keys: Sequence[bytes], repository_id: RepositoryId) -> bool:
+    """Tell whether a text with boxes is as a bot with one of these keys wrote it.
+
+    Args:
+        text: Of the issue, with its records.
+        keys: The current key and older ones.
+        repository_id: Where the issue is.
+    """
+    page, found = page_of(text), False
+    for each in text.split("\n"):
+        line = each.rstrip(" \t\r")
+        if line.startswith((_FREE, *_TICKED)) and (seal := _SEAL.search(line)):
+            said = line[len(_FREE) : seal.start()]
+            tick = Tick(0, seal[1], "", _command(said), page=page)
+            if not (found := is_ours(tick, keys, repository_id)):
+                return False
+    return found
+
+
 def _ticks(issue: int, text: str, *, shows: bool = False) -> Iterator[Tick]:
+    page = page_of(text)
     for each in text.split("\n"):
         line = each.rstrip(" \t\r")
         if not line.startswith(_TICKED) or len(line) > LONGEST:
@@ -275,7 +301,8 @@ def _ticks(issue: int, text: str, *, shows: bool = False) -> Iterator[Tick]:
         command = _command(said)
         if found or command:
             seal = found[1] if found else ""
-            yield Tick(issue, seal, digest_of(said), command, shown=shown(whole) if shows else "")
+            told = shown(whole) if shows else ""
+            yield Tick(issue, seal, digest_of(said), command, shown=told, page=page)
 
 
 def _command(line: str) -> str:

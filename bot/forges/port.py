@@ -197,14 +197,14 @@ class IssueEdit:
         at: When.
         ticked: Which box it ticked, as `lifecycle.boxes.shown` has it; None where the forge tells
             only that somebody edited the text.
-        hidden: The issue has a line that the forge tells alike, with words hidden in a comment: it
-            may be the one that was ticked, and confirms nothing.
+        now: Text of the issue when this was read, where the forge tells which box it was: of what
+            stood around that, nobody tells more.
     """
 
     person: int
     at: datetime
     ticked: str | None = None
-    hidden: bool = False
+    now: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

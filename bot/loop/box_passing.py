@@ -33,7 +33,7 @@ FRESH: Final = timedelta(minutes=30)
 AWAY: Final = timedelta(seconds=5)
 """How far apart the times of one edit may be that a forge tells in two places."""
 
-HIDDEN: Final = "nobody: words were hidden"
+ALTERED: Final = "nobody: the text was altered"
 """Has the edits that confirm nothing; no delivery's id has blanks."""
 
 
@@ -102,9 +102,9 @@ class _Edits:
             f"edit of issue {issue} by {person} at {each.isoformat()}{box}": each
             for each in sorted({e.at for e in near}, key=lambda each: (abs(each - at), each))
         }
-        hidden = {edit.at for edit in near if edit.hidden}
-        for place in (place for place, when in places.items() if when in hidden):
-            await claims.have(served.id, place, HIDDEN)  # also once the issue is written again
+        altered = {edit.at for edit in near if edit.now is not None and not self._stands(edit.now)}
+        for place in (place for place, when in places.items() if when in altered):
+            await claims.have(served.id, place, ALTERED)  # also once the issue is written again
         holders = {place: await claims.holder(served.id, place) for place in places}
         # What this delivery has already goes first: a look may have ended right after it took that.
         for place in sorted(places, key=lambda each: holders[each] != delivery):
@@ -112,6 +112,10 @@ class _Edits:
                 await claims.have(served.id, told, places[place].isoformat())
                 return places[place]
         return None
+
+    def _stands(self, text: str) -> bool:
+        """Whether the issue is as we wrote it, so that what was ticked is what we offered."""
+        return boxes.stands(text, self._served.looker.keys, self._served.id)
 
 
 async def passed_on(

@@ -173,11 +173,12 @@ def of_nobody(command: str) -> str:
 
 
 def of_altered(command: str) -> str:
-    """The line of a box beside which stands what the bot did not write."""
+    """The line of a box with which something stands that the bot did not write."""
     what = _about(command) if command.removeprefix("/") else "a box"
     return (
-        f"- {what}: nothing was done, because the line of the box is not as the bot wrote it."
-        " Tick the box of the issue as it is now, or comment the command."
+        f"- {what}: nothing was done, because the text of the issue is not as the bot wrote it:"
+        " somebody changed the line of the box, or another one. Tick the box of the issue as it is"
+        " now, or comment the command."
     )
 
 

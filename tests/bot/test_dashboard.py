@@ -109,7 +109,7 @@ async def test_a_box_whose_delivery_was_lost_says_so() -> None:
     assert "the bot was not told who" not in first
     assert "the bot was not told who" in second
     assert "[x]" not in found.body
-    (again,) = boxes.ticked(made.number, second.replace("[ ]", "[x]"))
+    (again,) = boxes.ticked(made.number, found.body.replace(second, second.replace("[ ]", "[x]")))
     assert boxes.is_ours(again, [KEY], RepositoryId(GITHUB, stage.repo.id))
     assert again.command == lost.command
 

@@ -61,27 +61,6 @@ def test_a_comment_around_the_command_is_no_line_of_ours() -> None:
     assert boxes.shown(f"<!--{LINE}--> <!-- {SEAL} -->") != boxes.shown(SEALED)
 
 
-DISGUISED = [
-    f"<!--{LINE}--> <!-- {SEAL} -->",
-    f"<!-- {SEALED}",
-    SEALED.replace("in [#12]", "<!--in-->[#12]"),
-    SEALED.replace("é", "<!--é-->"),
-]
-
-
-@pytest.mark.parametrize("hiding", DISGUISED)
-def test_a_line_that_hides_words_of_ours_is_disguised(hiding: str) -> None:
-    """The short-cut believes a newer note of GitLab's: that is the same for both lines."""
-    assert boxes.shown(escaped(SEALED)) in boxes.disguised(f"A\n> 1. [x] {hiding}\n")
-
-
-@pytest.mark.parametrize("title", ["@porchbot #12", "<!-- x -->", r"x\<!-- y -->"])
-def test_no_line_of_ours_is_disguised(title: str) -> None:
-    """The short-cut looks for "<!--" anywhere: a title makes a box dead."""
-    line = f"`@porchbot approve {'c' * 40}` in [!1](https://forge/1) {quote(title)}"
-    assert boxes.disguised(f"- [ ] {line} <!-- {SEAL} -->\n- [x] {SEALED}") == frozenset()
-
-
 PAIRS = [
     ("`@porchbot upgrade net/a-b v2`: x", "`@porchbot upgrade net/ab v2`: x"),
     ("`@porchbot upgrade net/v1.2 v2`: x", "`@porchbot upgrade net/v12 v2`: x"),

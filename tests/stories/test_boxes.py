@@ -113,10 +113,41 @@ def test_a_box_with_other_words_gives_nothing(stage: World) -> None:
     )
     said = told(play, "is not as the bot wrote it")
     assert "upgrade net/a v1`: nothing was done" in said
-    assert "Upgrade net/b to v2" in said
     play.rests()
+    assert [p for p in play.author.pulls() if "Upgrade" in p.title] == []
 
-    assert [p for p in play.author.pulls() if "net/a" in p.title] == []
+    ticks_line(play, play.approver, "upgrade net/b v2`: ")
+    assert "Upgrade net/b to v2" in told(play, "Upgrade net/b to v2")
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
+def test_a_box_under_which_somebody_wrote_approves_nothing(stage: World) -> None:
+    """The short-cut judges the line of the box: Markdown shows what stands below it as a part."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    play.proposes("drafts/net/core/w", package("net/core"))
+    minutes_pass(play, 10)
+    shows(play, "approve ")
+    number, text = board(play)
+    (line,) = (e for e in text.split("\n") if e.startswith("- [ ] ") and "approve " in e)
+    evil = f"{line}\n  is what I do NOT want: remind me of it tomorrow"
+    play.author.rewrites_issue(number, body=text.replace(line, evil))
+    play.rests()
+    now = board(play)[1]
+    ticked = now.replace(evil, evil.replace("[ ]", "[x]", 1))
+    play.approver.rewrites_issue(number, body=ticked)
+    assert "nothing was done" in told(play, "is not as the bot wrote it")
+    minutes_pass(play, 5)
+    play.rests()
+    assert play.author.tags() == {}
+    assert evil not in board(play)[1]
+
+    ticks_line(play, play.approver, "approve ")
+    play.rests()
+    assert [*play.author.tags()] == ["net/core/v1"]
 
 
 @pytest.mark.simulated_time("minutes pass")

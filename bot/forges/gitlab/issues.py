@@ -63,7 +63,7 @@ class Issues(Calls):
         """Who ticked which box since then, by the notes that GitLab itself writes of that.
 
         Of another edit it writes "changed the description": that names no box, and confirms none.
-        A note may be of a line that hides words of ours: then the issue has that line now.
+        A note has the line of its box and nothing of what stood around it.
         """
         wanted = "read who edited an issue"
         _check(wanted, number)
@@ -80,8 +80,7 @@ class Issues(Calls):
         if not edits:
             return ()
         now = str((await self._get(wanted, place(number)))["description"] or "")
-        hiding = boxes.disguised(now)
-        return tuple(replace(each, hidden=each.ticked in hiding) for each in edits)
+        return tuple(replace(each, now=now) for each in edits)
 
     async def issue_comments(
         self, number: int, since: datetime | None = None

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +24,8 @@ APPROVE, PROPOSE = f"approve {'a' * 40} #7", f"propose {'a' * 40} #8"
 def tick(command: str, *, key: bytes = KEY, at: datetime | None = AT) -> Tick:
     """A box of the issue, sealed."""
     digest = "d" * 32
-    return Tick(3, boxes.seal_of(key, HERE, digest, command), digest, command, at)
+    page = "e" * 32
+    return Tick(3, boxes.seal_of(key, HERE, command, page), digest, command, at, page=page)
 
 
 class Around:
@@ -211,17 +213,33 @@ async def test_where_the_forge_tells_which_box_was_ticked_no_other_counts() -> N
     assert (nobody, around.woken) == ([], ["7 5", "9 5"])
 
 
-async def test_a_line_that_hid_words_confirms_nothing_once_it_is_written_again() -> None:
-    """The short-cut waits for another edit, until the bot has written the issue again, and then
-    takes the same one."""
-    edit = replace(EDIT, ticked="5" * 32)
-    first = Around(replace(edit, hidden=True))
-    await first.passes(replace(tick(APPROVE), shown="5" * 32), of="one")
+def board(text: str) -> str:
+    """An issue of ours with a box."""
+    return boxes.sealed(text, partial(boxes.seal_of, KEY, HERE))
+
+
+OURS = f"# Drafts\n\n- [ ] `/approve {'a' * 40}` in [#7](x) t{boxes.UNSEALED}\n\nEnd."
+
+
+async def test_an_edit_of_a_text_that_was_altered_confirms_nothing_later() -> None:
+    """Short-cuts refused: the forge's note of a box tells nothing of the lines around it, and is
+    believed; it is waited for another edit until the bot has written the issue again, and the same
+    one is taken then."""
+    edit = replace(EDIT, ticked="5" * 32, now=board(OURS).replace("[ ]", "[x]"))
+    box = replace(tick(APPROVE), shown="5" * 32)
+    first = Around(
+        replace(edit, now=board(OURS).replace("-->\n", "-->\n  is what I do not want\n"))
+    )
+    await first.passes(box, of="one")
 
     second = Around(edit)
     second.claims = first.claims
-    await second.passes(replace(tick(APPROVE), shown="5" * 32), of="one")
-    assert second.woken == []
+    await second.passes(box, of="one")
+    assert (first.woken, second.woken) == ([], [])
+
+    unaltered = Around(edit)
+    await unaltered.passes(box, of="one")
+    assert unaltered.woken == ["7 5"]
 
 
 async def test_an_edit_that_was_used_is_used_for_every_replica() -> None:
