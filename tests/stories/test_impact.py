@@ -452,7 +452,7 @@ def test_what_cannot_be_tried_is_said(play: World) -> None:
     title, text = says(play, other)
 
     assert title == "None of 1 package would change; 1 not tried"
-    assert "not tried: the commit that it is locked to is not in this repository" in text
+    assert "not tried: its upstreamLock names no commit, or none that is in this repository" in text
 
 
 @pytest.mark.real_parts

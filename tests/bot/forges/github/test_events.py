@@ -111,14 +111,14 @@ def comment(action: str = "created", **issue: object) -> Payload:
     return {"action": action, "issue": about, "comment": {"id": 31, "body": "/approve"}}
 
 
-(TICK,) = boxes.ticked(7, "- [x] `/upgrade b v2`" + RECORD)
+BOXES = "- [ ] `/upgrade a v2`\n- [x] `/upgrade b v2`"
+(TICK,) = boxes.ticked(7, BOXES + RECORD)
 
 
 def ticked(before: str, kind: str, record: str = RECORD, **issue: object) -> Payload:
-    after = "- [ ] `/upgrade a v2`\n- [x] `/upgrade b v2`"
     return {
         "action": "edited",
-        "issue": {"number": 7, "body": after + record, **issue},
+        "issue": {"number": 7, "body": BOXES + record, **issue},
         "changes": {"body": {"from": before + record}},
         "sender": {"id": 12, "login": "bob", "type": kind},
     }

@@ -239,12 +239,9 @@ NOTHING = Hint()
 EVERYTHING = Hint(everything=frozenset({"k-1"}))
 SWEEP = {"gitlab:app:sweep:changes": NOTHING}
 
-(TICK,) = boxes.newly_ticked(-3, "", "- [x] `@porchbot upgrade a v2`", shows=True)
-TICKED: dict[str, object] = {
-    "action": "update",
-    "iid": 3,
-    "description": f"- [x] `@porchbot upgrade a v2`\n{RECORD}",
-}
+BOXES = f"- [x] `@porchbot upgrade a v2`\n{RECORD}"
+(TICK,) = boxes.newly_ticked(-3, "", BOXES, shows=True)
+TICKED: dict[str, object] = {"action": "update", "iid": 3, "description": BOXES}
 BOX: dict[str, object] = {
     "object_kind": "issue",
     "project": PROJECT,
