@@ -65,7 +65,7 @@ def test_variants_are_asked_for_and_what_there_is_without_them_stays() -> None:
     plain, varied = (manner(Random("47/begin"), variants) for variants in (False, True))
     assert plain.steps == STEPS
     assert {*varied.steps} > {*STEPS}
-    assert [kind(n, "some", "github")["variants"] for n in range(1, 5)] == [False] * 3 + [True]
+    assert [kind(n, "some")["variants"] for n in range(1, 5)] == [False] * 3 + [True]
 
 
 def test_a_step_does_the_same_without_the_others() -> None:
