@@ -185,11 +185,13 @@ class Evidence:
     Args:
         diary: What everybody did.
         history: Git.
+        beginning: The main branch's commit at the beginning: the diary tells of moves alone.
     """
 
-    def __init__(self, diary: Diary, history: History) -> None:
+    def __init__(self, diary: Diary, history: History, beginning: str = "") -> None:
         self.diary = diary
         self.history = history
+        self.beginning = beginning
 
     def window(self, place: int, stale: int) -> int:
         """The earliest place whose facts something that was done at a place may rest on.
@@ -224,7 +226,7 @@ class Evidence:
 
     def tip(self, branch: str, place: int) -> str:
         """The commit of a branch at a place in the diary."""
-        ref, tip = f"refs/heads/{branch}", ""
+        ref, tip = f"refs/heads/{branch}", self.beginning if branch == MAIN else ""
         for entry in self.diary.of_ref.get(ref, ()):
             if entry.place >= place:
                 return tip or entry.before

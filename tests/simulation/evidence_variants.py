@@ -153,9 +153,7 @@ class Variants:
 
     def added(self, head: str, place: int) -> set[str]:
         """The commits of a head that the main branch had not had before a place."""
-        moves = self.diary.of_ref[f"refs/heads/{MAIN}"]
-        tips = [e.after for e in moves if e.place < place]
-        tips += [e.before for e in self.diary.of_ref[f"refs/heads/{MAIN}"][:1]]
+        tips = self.evidence.tips(MAIN, 0, place - 1)
         old: frozenset[str] = frozenset().union(*(self.history.ancestry(tip) for tip in tips))
         return set(self.history.ancestry(head) - old)
 

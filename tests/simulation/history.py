@@ -127,7 +127,8 @@ class Simulation(System):
         self.store = self.stores.empty()
         packages: tuple[str, ...] = varied.EVERY if self.variants else PACKAGES
         packages += MADE if self.catalog is not None else ()
-        self.evidence = Evidence(self.diary, History(state.git(self.repo), packages, made.rebases))
+        history = History(state.git(self.repo), packages, made.rebases)
+        self.evidence = Evidence(self.diary, history, self.hands.tip(MAIN))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
         stood = None if self.catalog is None else self.catalog.stood

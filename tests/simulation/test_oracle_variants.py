@@ -48,7 +48,13 @@ class Variants(Scene):
 
     def content(self, number: int = 1, label: str = "none") -> dict[str, bytes | None]:
         """What the rule makes."""
-        text = KPTFILE.format(label=label, number=number, commit=self.published)
+        return self.content_of(self.published, number, label)
+
+    def content_of(
+        self, upstream: str, number: int = 1, label: str = "none"
+    ) -> dict[str, bytes | None]:
+        """The same, made of the upstream's content at a commit."""
+        text = KPTFILE.format(label=label, number=number, commit=upstream)
         found: dict[str, bytes | None] = {f"shop/{n}.yaml": resource(n, "v0") for n in "ab"}
         return {"shop/Kptfile": text.encode(), f"shop/{SITE}": asking(), **found}
 
@@ -238,9 +244,21 @@ def ended(a: Variants) -> None:
         state.update_ref(a.hands.repo, f"refs/heads/{branch}", ZERO, us)
 
 
+def ended_where_nothing_came_in(a: Variants) -> None:
+    """The short-cut knows what was there at the beginning by the moves of the main branch alone.
+
+    Whoever makes another branch of that did not commit it.
+    """
+    branch = a.pushes(a.content_of(a.hands.tip(MAIN)))
+    state, us = a.hands.state, a.simulation.forge.us
+    with a.simulation.forge.change():
+        state.update_ref(a.hands.repo, f"refs/heads/{branch}", ZERO, us)
+
+
 DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
     (asked, set()),
     (ended, set()),
+    (ended_where_nothing_came_in, set()),
     (closed_and_changed, set()),
     (removed_with_its_rule, set()),
     (pushed_to, {"approved"}),

@@ -168,6 +168,7 @@ def test_a_tag_without_its_release_is_seen(asked: bool) -> None:
     with scene.simulation.happening():
         ruled(scene, setting.RulesText(releases=asked))
         scene.simulation.diary.of_ref["refs/heads/main"].clear()  # so they were from the beginning
+        scene.simulation.evidence.beginning = scene.hands.tip("main")
         published(scene)
         ended = scene.simulation._ended(len(scene.simulation.diary.entries)).judge()
     assert ("released" in {each.check for each in ended}) is asked
