@@ -125,10 +125,16 @@ class KeptLists:
         return b"".join((base[:begin], data, base[len(base) - end :]))
 
     def keep(self, resources: bytes, metadata: Iterable[Any] | None) -> tuple[tuple[str, str], ...]:
-        """Keep a list where the caller gave it a name; returns what to tell it."""
+        """Keep a list where the caller gave it a name; returns what to tell it.
+
+        It takes the place of the one that it was sent as a part of: `SentLists` names that no more.
+        """
         name = wire.text(metadata, wire.LIST_KEY)
         if not _NAME.fullmatch(name) or not self._kept.put(name, resources):
             return ()
+        base = _FROM.fullmatch(wire.text(metadata, wire.FROM_KEY))
+        if base is not None and base[1] != name:
+            self._kept.drop(base[1])
         return ((wire.LIST_KEY, name),)
 
 

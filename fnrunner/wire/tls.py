@@ -10,21 +10,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import grpc
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from fnrunner.contract.errors import CertificateError
 
 _log = logging.getLogger(__name__)
-
-_PUBLIC: Final = (
-    serialization.Encoding.DER,
-    serialization.PublicFormat.SubjectPublicKeyInfo,
-)
 
 Stamps = tuple[tuple[int, int, int], ...]
 """Of each file: when it was written, its number, its size."""
@@ -59,8 +51,10 @@ class ServerTls:
 
     def read(self) -> grpc.ServerCertificateConfiguration:
         """Return what the files have now, or raise CertificateError."""
-        certificate, key = _pair(self.certificate, self.key)
-        authorities = None if self.client_ca is None else _authorities(self.client_ca)
+        from fnrunner.wire import pem  # see there
+
+        certificate, key = pem.pair(self.certificate, self.key)
+        authorities = None if self.client_ca is None else pem.authorities(self.client_ca)
         return grpc.ssl_server_certificate_configuration([(key, certificate)], authorities)
 
     @property
@@ -125,10 +119,12 @@ class ClientTls:
         Raises:
             CertificateError: A file cannot be used.
         """
-        authorities = None if self.ca is None else _authorities(self.ca)
+        from fnrunner.wire import pem  # see there
+
+        authorities = None if self.ca is None else pem.authorities(self.ca)
         certificate = key = None
         if self.certificate is not None and self.key is not None:
-            certificate, key = _pair(self.certificate, self.key)
+            certificate, key = pem.pair(self.certificate, self.key)
         return grpc.ssl_channel_credentials(authorities, key, certificate)
 
     @property
@@ -152,45 +148,3 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     except OSError:  # gone, maybe between two renewals; reading it says so
         return 0, 0, 0
     return found.st_mtime_ns, found.st_ino, found.st_size
-
-
-def _pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
-    """Return a certificate and its key as PEM, or raise CertificateError."""
-    chain, private = _read(certificate), _read(key)
-    public = _certificates(certificate, chain)[0].public_key()
-    if _private(key, private).public_key().public_bytes(*_PUBLIC) != public.public_bytes(*_PUBLIC):
-        raise CertificateError(
-            key, f"it is not the private key of {certificate}", "Give a certificate and its key"
-        )
-    return chain, private
-
-
-def _authorities(path: Path) -> bytes:
-    data = _read(path)
-    _certificates(path, data)
-    return data
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CertificateError(
-            path, f"it cannot be read: {error.strerror}", "Give a PEM file that the runner may read"
-        ) from error
-
-
-def _certificates(path: Path, data: bytes) -> list[x509.Certificate]:
-    try:
-        return x509.load_pem_x509_certificates(data)
-    except ValueError as error:
-        raise CertificateError(path, "it has no certificate", "Give a PEM file with one") from error
-
-
-def _private(path: Path, data: bytes) -> PrivateKeyTypes:
-    try:
-        return serialization.load_pem_private_key(data, None)
-    except TypeError as error:
-        raise CertificateError(path, "its key is encrypted", "Remove its password") from error
-    except ValueError as error:
-        raise CertificateError(path, "it has no private key", "Give a PEM file with one") from error

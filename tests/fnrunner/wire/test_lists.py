@@ -123,6 +123,35 @@ def test_a_runner_keeps_no_more_than_it_may() -> None:
     assert keeper.keep(b"x", ((wire.LIST_KEY, "mine"),)) == ()
 
 
+def test_a_list_takes_the_place_of_the_one_that_it_is_sent_as_a_part_of() -> None:
+    """The short-cut keeps each until the memory is full: a list that each function of a package is
+    sent, and each look at it, is kept as often, where the caller can name the last one alone.
+    """
+    sender, keeper = SentLists(), KeptLists(100 * len(LONG), 10 * len(LONG))
+    names = []
+    for data in (LONG, LONG, CHANGED, CHANGED):
+        sent = sender.of("net/one", data)
+        names.append(sent.name)
+        assert keeper.whole(sent.data, sent.metadata) == data
+        assert keeper.keep(data, sent.metadata) == ((wire.LIST_KEY, sent.name),)
+        sender.told("net/one", sent, data)
+
+    there = [name for name in names if keeper.whole(b"", ((wire.FROM_KEY, f"{name} 1 0"),))]
+
+    assert there == names[-1:]
+
+
+def test_a_list_that_is_not_kept_takes_no_place() -> None:
+    """The short-cut drops what the caller still names, where the new list is too long to keep."""
+    keeper, old, new = KeptLists(10, 100), "0" * 32, "1" * 32
+    keeper.keep(b"abcd", ((wire.LIST_KEY, old),))
+
+    said = keeper.keep(b"abcd" * 9, ((wire.LIST_KEY, new), (wire.FROM_KEY, f"{old} 4 0")))
+
+    assert said == ()
+    assert keeper.whole(b"-", ((wire.FROM_KEY, f"{old} 4 0"),)) == b"abcd-"
+
+
 async def run(client: Client, data: bytes) -> bytes:
     return (await client.run("f", data)).resources
 
