@@ -19,7 +19,9 @@ _SCP = re.compile(r"(?:[^/@:]+@)?(?P<host>[a-z0-9._-]+):(?![0-9]+/)/*(?P<path>.+
 """As ssh has it, such as "git@host:owner/name"."""
 
 _USUAL = {"https": "443", "http": "80", "ssh": "22", "git": "9418"}
-_UNPLAIN = re.compile(r"[\x00-\x20\x7f-\xa0%?#\\]")
+_UNPLAIN = re.compile(r"[^\x21-\x7e]|[%?#\\]")
+"""Letters outside ASCII among it: no request for a path has them, and some become others in lower
+case (the Kelvin sign a "k")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,10 @@ def locate(address: str) -> Location | None:
     Args:
         address: As a Kptfile, a forge or a person writes it.
     """
-    text = address.strip().lower()
+    text = address.strip()
+    if _UNPLAIN.search(text):
+        return None
+    text = text.lower()
     found = None if "://" in text else _SCP.fullmatch(text)
     port = ""
     if found is None:
@@ -53,7 +58,7 @@ def locate(address: str) -> Location | None:
         port = (found["port"] if found else "") or ""
         if scheme == "ssh" or port == _USUAL.get(scheme):
             port = ""
-    if found is None or _UNPLAIN.search(text):
+    if found is None:
         return None
     path = found["path"].rstrip("/").removesuffix(".git").rstrip("/")
     parts = path.split("/")

@@ -14,6 +14,7 @@ REFUSED = (
     ("/clone net/core@v1 net", "net holds packages already: net/core, net/edge"),
     ("/clone oci://r.example/x:v1 a/b", "porchbot takes packages from git only"),
     ("/clone https://127.0.0.1/x//y@v1 a/b", "does not allow 127.0.0.1/x"),
+    ("/clone https://127.0.0.1/\u00fcn\u00ef//y@v1 a/b", "not an address of a git repository"),
     ("/clone net/core/../core@v1 a/b", "leads out of the repository"),
     ("/init", "takes a path after it"),
     ("/init ../x", "takes the folder of a package"),

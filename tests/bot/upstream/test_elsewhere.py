@@ -302,6 +302,18 @@ def test_a_redirect_to_what_is_no_address_is_refused(
     )
 
 
+def test_a_redirect_to_letters_that_no_request_has_is_refused(
+    remote: Remote, tmp_path: Path
+) -> None:
+    """The short-cut judges the first address alone: the request raises, and looks end by that."""
+    remote.odd = _leads_to("/\u00fcn\u00ef/info/refs?service=git-upload-pack")
+
+    fault, said = refused(lambda: get(remote, tmp_path, "main"))
+
+    assert fault is UpstreamFault.REFUSED
+    assert "is not an address of a git repository" in said
+
+
 def test_a_redirect_in_a_circle_ends(remote: Remote, tmp_path: Path) -> None:
     remote.odd = _leads_to("/remote/info/refs?service=git-upload-pack")
 

@@ -63,8 +63,11 @@ def test_others() -> None:
         "https://github.com/acme/x?y",
         "https://github.com/acme/x\ny",
         "ext::sh -c x",
+        "https://github.com/acme/\u00fcn\u00ef",
+        "https://github.com/\u212aube/x",
+        "https://github.com/acme/x\ud800",
     ],
 )
 def test_what_names_none(address: str) -> None:
-    """Short-cut refused: two unreadable addresses that are the same nothing."""
+    """Short-cuts refused: two unreadable addresses that are the same nothing; lower case first."""
     assert locate(address) is None
