@@ -189,7 +189,7 @@ class Performer:
                 report.note(action, came)
                 if came.outcome is not ActionOutcome.DONE:
                     return came.outcome
-                if isinstance(action, PushDraft):
+                if isinstance(action, PushDraft | PushUpdate):
                     if action.head_ref in opened:  # it is woken once it is opened, or is not
                         pushed.add(action.head_ref)
                     else:

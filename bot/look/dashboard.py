@@ -11,6 +11,7 @@ from bot.git.port import Scope
 from bot.look.asking import told
 from bot.look.assemble import Looked, Looker
 from bot.look.box_states import NOTHING_TICKED, TickedBoxes, states
+from bot.look.open_drafts import OpenDraftReader
 from bot.store.hints import Press
 from bot.store.values import Adoption
 from lifecycle import box_waves, boxes, records
@@ -80,6 +81,14 @@ class DashboardLooker:
     def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
         self._looker = looker
         self._dashboard = dashboard
+        self._open_drafts = OpenDraftReader(
+            looker.repository,
+            looker.forge,
+            looker.fetcher,
+            looker.renderer,
+            looker.store.proposals,
+            looker.offload,
+        )
         self._read_last: ReadTalk | None = None
         self._answered: ReadTalk | None = None
         self.number = 0
@@ -229,6 +238,7 @@ class DashboardLooker:
             found = await looker.proposals.after_trials(reader, self._issue(issue, talk, whole))
             found = await looker.people.asking(found)
             found = await looker.proposals.drafted(reader, found, "", since)
+            found = await self._open_drafts.read(reader, found, since)
         # Where nobody knows who it was, or what was ticked, there is nothing to ask: it is said.
         found = replace(found, talk=replace(found.talk, pressed=pressed))
         facts = Facts(

@@ -32,7 +32,7 @@ from lifecycle.facts.whole import Whole
 from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held, written
 from lifecycle.messages import making as texts
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, Policy, Root
+from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_OURS = 50
 """Commits of ours that one draft may have behind each other and still be begun anew."""
@@ -128,7 +128,11 @@ class Drafts:
         since: float,
     ) -> DraftState:
         place = proposal.place
-        base_ref = place.base_ref if request.on_draft else _base(reader, whole, request.package)
+        base_ref = (
+            place.base_ref
+            if request.on_draft
+            else whole.branch_of(request.package, reader.default_branch)
+        )
         branch = head_ref if request.on_draft else _branch(request, whole)
         nowhere = DraftState(
             request=request, base_ref=base_ref, there=ProposedState(branch=branch), start=Sha("")
@@ -136,7 +140,7 @@ class Drafts:
         if not base_ref:
             return _failed(nowhere, texts.unmanaged(request.package))
         for other in request.others:
-            if _base(reader, whole, other) != base_ref:
+            if whole.branch_of(other, reader.default_branch) != base_ref:
                 return _failed(nowhere, texts.other_branch(request.package, other))
         around = () if request.on_draft else tuple(filter(None, upwards(branch.rpartition("/")[0])))
         await self._fetcher.fetch(Scope(frozenset({base_ref, branch, *around})), since)
@@ -292,17 +296,6 @@ class Drafts:
 
 def _failed(state: DraftState, problem: str) -> DraftState:
     return replace(state, made=MergedPackage(problem=problem))
-
-
-def _base(reader: MirrorReader, whole: Whole, package: str) -> str:
-    """The branch that a package is published on; "" where nobody looks after it."""
-    policy = whole.policy
-    roots = policy.roots if isinstance(policy, Policy) else ()
-    holding = [root for root in roots or (Root(),) if root.holds(package)]
-    if not holding:
-        return ""
-    root = max(holding, key=lambda each: len(each.directory))
-    return reader.default_branch if root.branch is None else root.branch
 
 
 def _ledger(

@@ -15,6 +15,7 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage, Update, UpdateConflict
 from lifecycle.messages import updates as texts
+from lifecycle.names import Sha
 from lifecycle.policy import Policy, UpdateMode
 
 
@@ -31,13 +32,35 @@ async def update(
     """
     if not await _wanted(proposal, offload):
         return None
-    trial = await offload(_trial, git, proposal)
+    place = proposal.place
+    return await merged(renderer, git, place.head, place.base, proposal.content.touched, offload)
+
+
+async def merged(
+    renderer: Renderer,
+    git: History,
+    head: Sha,
+    base: Sha,
+    touched: Sequence[Touched],
+    offload: Offload,
+) -> Update:
+    """Merge a base into a head, as `update` does.
+
+    Args:
+        renderer: Merges packages.
+        git: Where the commits are.
+        head: The one that is to hold both.
+        base: The other one; "" for none.
+        touched: The packages that the head changes.
+        offload: Where git is read.
+    """
+    trial = await offload(_trial, git, head, base)
     if trial is None:
         return Update()
     problem = _problem(trial)
     if problem:
         return Update(behind=True, problem=problem)
-    both = [t for t in proposal.content.touched if t.outdated]
+    both = [t for t in touched if t.outdated]
     merges = (renderer.merged(git, t.package, t.origin, t.head_tree, t.base) for t in both)
     return _together(both, await asyncio.gather(*merges), trial)
 
@@ -52,9 +75,8 @@ async def _wanted(proposal: Proposal, offload: Offload) -> bool:
     return any(isinstance(c, RebaseCommand) for _, said in waiting for c in said.commands)
 
 
-def _trial(git: History, proposal: Proposal) -> TrialMerge | None:
+def _trial(git: History, head: Sha, base: Sha) -> TrialMerge | None:
     """What git makes of it; None where there is nothing to merge."""
-    head, base = proposal.place.head, proposal.place.base
     if not base or git.contains(head, base):
         return None
     return git.merged(base, head)

@@ -182,7 +182,7 @@ def _anywhere(parsed: ParsedComment, table: Table, *, drafted: bool) -> ParsedCo
         each
         for each in parsed.problems
         if (row := table.named(each.command if isinstance(each, Malformed) else each.suggestion))
-        and (row.folders is not None or (commands and row.question))
+        and (row.of_repository or (commands and row.question))
     )
     return ParsedComment(commands, problems)
 
@@ -196,7 +196,7 @@ def _is_clear(request: CommandRequest, parsed: ParsedComment) -> bool:
 def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABLE) -> bool:
     """Tell whether somebody asks for something that is about the repository as a whole."""
     return any(
-        table.row(command).folders is not None
+        table.row(command).about(proposal) is not None
         or (isinstance(command, RebaseCommand) and command.onto)
         for _, parsed in pending(proposal, remembered, table)
         for command in parsed.commands

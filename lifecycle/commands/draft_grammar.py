@@ -175,18 +175,24 @@ class UpgradeTarget:
 
     Attributes:
         name: As in `Argument`.
+        latest: "latest" stands for the newest revision.
     """
 
     name: str
+    latest: bool = True
 
     @property
     def usage(self) -> str:
         """As shown to people."""
-        return "[<package>] [v<N> | latest]"
+        return f"[<package>] [v<N>{' | latest' if self.latest else ''}]"
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take one or two words."""
         package, revision, words = None, 0, [bare(word) for word in text.split()]
+        if not self.latest and words and names.looks_like_revision(f"v{words[-1]}"):
+            words[-1] = f"v{words[-1]}"
+        if words and not _is_version(words[-1]) and re.fullmatch(r"-?v?[0-9]+", words[-1]):
+            return WrongArgument(texts.no_revision())
         if words and not _is_version(words[0]):
             package, at, version = words.pop(0).rpartition("@")
             package, version = (package, version) if at else (version, "")
@@ -197,7 +203,7 @@ class UpgradeTarget:
             package = path
         if words:
             version = words.pop(0)
-            if not _is_version(version):
+            if not _is_version(version) or (version == LATEST and not self.latest):
                 return WrongArgument(texts.no_revision())
             revision = 0 if version == LATEST else int(version.removeprefix("v"))
         return TakenArgument(RevisionTarget(package, revision), " ".join(words))
@@ -254,29 +260,6 @@ class EditTarget:
         if not text:
             return WrongArgument(texts.missing("package"))
         return RevisionName(self.name, whole=True).take(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Onto:
-    """An optional argument: `onto <upstream>`; "" where it is left out.
-
-    Attributes:
-        name: As in `Argument`.
-    """
-
-    name: str
-
-    @property
-    def usage(self) -> str:
-        """As shown to people."""
-        return "[onto <upstream>]"
-
-    def take(self, text: str) -> TakenArgument | WrongArgument:
-        """Take both words."""
-        word, rest = first_word(text)
-        if word == "onto":
-            return Word("upstream").take(rest)
-        return WrongArgument(texts.ONTO) if word else TakenArgument("", "")
 
 
 @dataclass(frozen=True, slots=True)

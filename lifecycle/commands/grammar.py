@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from lifecycle import names
 from lifecycle.messages import parsing as texts
 
 BLANKS = " \t"
@@ -249,32 +248,6 @@ class GateName:
         kind, colon, name = word.partition(":")
         gate = f"check {name}" if kind == "check" and colon else {"windows": "window"}.get(word)
         return TakenArgument(gate or word, text[found.end() :].strip(BLANKS))
-
-
-@dataclass(frozen=True, slots=True)
-class OptionalRevision:
-    """An optional argument: a revision, such as "v3"; 0 where it is left out.
-
-    Attributes:
-        name: As in `Argument`.
-    """
-
-    name: str
-
-    @property
-    def usage(self) -> str:
-        """As shown to people."""
-        return "[v<N>]"
-
-    def take(self, text: str) -> TakenArgument | WrongArgument:
-        """Take the first word."""
-        word, rest = first_word(text)
-        if not word:
-            return TakenArgument(0, "")
-        number = word.removeprefix("v")
-        if not names.looks_like_revision(f"v{number}"):
-            return WrongArgument(texts.no_revision())
-        return TakenArgument(int(number), rest)
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)

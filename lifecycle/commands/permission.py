@@ -35,7 +35,7 @@ def refusal(
         return texts.on_dashboard(
             row.word, [row.word for row in request.table.rows if row.dashboard]
         )
-    if p.stage not in row.stages:
+    if not row.fits(p):
         return texts.wrong_stage(row.word, p.stage)
     if (
         row.action is AccessAction.APPROVE
@@ -67,7 +67,8 @@ def _in_bulk(
     p = response.proposal
     known = _rules(p, row)
     policy = known if isinstance(known, Policy) else UNREAD
-    asked = row.folders(request, response, command) if row.folders else p.content.places
+    folders = row.about(p)
+    asked = folders(request, response, command) if folders else p.content.places
     target = Target(asked) if asked else REPOSITORY
     found = _authorise(request, response, row, target, policy, AccessAction.BULK)
     if isinstance(found, Refused):
@@ -102,7 +103,7 @@ def from_upstream(
 
 def _rules(p: Proposal, row: CommandSpec[Any]) -> Policy | BrokenPolicy:
     """The rules that a command goes by, as they can be read."""
-    return p.whole.policy if row.folders is not None and p.whole is not None else p.rules.policy
+    return p.whole.policy if row.about(p) is not None and p.whole is not None else p.rules.policy
 
 
 def verdict(
@@ -123,8 +124,8 @@ def verdict(
     places = p.content.timed if row.action is AccessAction.OVERRIDE else p.content.places
     if p.content.drafted is not None:
         places = (p.content.drafted,)
-    if row.folders is not None:
-        places = row.folders(request, response, command) if command is not None else ()
+    if (folders := row.about(p)) is not None:
+        places = folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:
         return _authorise(request, response, row, Target(places), rules)
     found = [
@@ -149,7 +150,9 @@ def _authorise(
 ) -> Verdict:
     holders = {hold.person for hold in response.memory.holds}
     facts = facts_of(response.proposal, policy, holders)
-    if row.folders is not None:  # nobody is an author of the repository: asking is no approving
+    if (
+        row.about(response.proposal) is not None
+    ):  # nobody is an author of the repository: asking is no approving
         owners_of = {s.package: s.owned for s in response.proposal.revisions.values()}
         owned = {**owners_of, **facts.owners}
         facts = replace(facts, authors=frozenset(), owners=owned)

@@ -145,6 +145,8 @@ class CommandSpec(Generic[C]):
         folders: Of a command about the repository: which of its folders one is about, "" for all.
             It means the same under every pull request, and takes the right for these folders by the
             rules of the default branch alone. None for a command about the proposal.
+        of_proposal: Under a pull request it is about that one, and `folders` count on the dashboard
+            issue alone.
         dashboard: It means something on the dashboard issue.
         proposals: It means something under a pull request.
         pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
@@ -161,6 +163,7 @@ class CommandSpec(Generic[C]):
     help: str
     question: bool = False
     folders: Callable[[CommandRequest, CommandResponse, C], tuple[str, ...]] | None = None
+    of_proposal: bool = False
     dashboard: bool = False
     proposals: bool = True
     pushes: bool = False
@@ -169,7 +172,22 @@ class CommandSpec(Generic[C]):
     @property
     def anywhere(self) -> bool:
         """It means something also where no package is touched."""
-        return self.question or self.folders is not None
+        return self.question or self.of_repository
+
+    @property
+    def of_repository(self) -> bool:
+        """It means the same under every pull request, whatever that touches."""
+        return self.folders is not None and not self.of_proposal
+
+    def fits(self, proposal: Proposal) -> bool:
+        """Tell whether it means something at a proposal's stage; the dashboard issue has none."""
+        return proposal.place.issue or proposal.stage in self.stages
+
+    def about(
+        self, proposal: Proposal
+    ) -> Callable[[CommandRequest, CommandResponse, C], tuple[str, ...]] | None:
+        """Return what tells its folders where it is given; None where it is about a proposal."""
+        return None if self.of_proposal and not proposal.place.issue else self.folders
 
     @property
     def usage(self) -> str:

@@ -7,7 +7,6 @@ from lifecycle.commands.draft_grammar import (
     EditTarget,
     Flag,
     Number,
-    Onto,
     Option,
     OtherPackages,
     PackagePath,
@@ -21,7 +20,6 @@ from lifecycle.commands.grammar import (
     OptionalCommit,
     OptionalEnd,
     OptionalFolder,
-    OptionalRevision,
     OptionalText,
     OptionalWord,
     RevisionName,
@@ -39,6 +37,7 @@ from lifecycle.commands.handlers import (
     stage,
     timing,
 )
+from lifecycle.commands.rebase_grammar import Onto, OptionalPackage
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
 
@@ -101,12 +100,15 @@ TABLE = Table(
         CommandSpec(
             word="rebase",
             command=rebase.RebaseCommand,
-            arguments=(_PACKAGE, Onto("onto")),
+            arguments=(OptionalPackage("package"), Onto("onto")),
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=rebase.rebase,
-            help="merge the base branch into this branch, field by field in packages; or move a"
-            " package to another upstream",
+            help="merge the base branch into the branch of this pull request, or of a package's"
+            " open draft, field by field in packages; or move a package to another upstream",
+            folders=rebase.folders,
+            of_proposal=True,
+            dashboard=True,
             pushes=True,
         ),
         CommandSpec(
@@ -309,11 +311,15 @@ TABLE = Table(
         CommandSpec(
             word="diff",
             command=questions.DiffCommand,
-            arguments=(OptionalRevision("revision"),),
+            arguments=(UpgradeTarget("target", latest=False),),
             stages=_UNPUBLISHED,
             action=AccessAction.READ,
             handler=questions.diff,
-            help="list the changes field by field, here or since a revision",
+            help="list the changes field by field, here or since a revision; on the dashboard"
+            " issue, those of a package",
+            folders=questions.folders,
+            of_proposal=True,
+            dashboard=True,
         ),
         CommandSpec(
             word="why",

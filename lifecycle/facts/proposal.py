@@ -11,6 +11,7 @@ from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.drafts import DraftRequest, DraftState
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
+from lifecycle.facts.open_drafts import OpenDrafts
 from lifecycle.facts.origins import FieldOrigin
 from lifecycle.facts.packages import Content, ReleaseMark, ReleaseNotes
 from lifecycle.facts.update import Update
@@ -185,6 +186,7 @@ class Proposal:
         removed: Packages that it removes, and somebody wants removed with their revisions.
         revisions: Revisions that somebody wants withdrawn or deprecated, by package and number.
         drafts: Drafts that somebody with the right asks for, as far as they were worked out.
+        open_drafts: On the dashboard issue, what was found out about packages that are asked about.
         upgrades: Where it brought packages to other versions of their upstreams.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
         marks: Releases of revisions that its merge deprecated or restored, until they say so.
@@ -210,6 +212,7 @@ class Proposal:
     removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
     drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
+    open_drafts: OpenDrafts = field(default_factory=OpenDrafts)
     upgrades: Upgrades = field(default_factory=Upgrades)
     releases: tuple[ReleaseNotes, ...] = ()
     marks: tuple[ReleaseMark, ...] = ()

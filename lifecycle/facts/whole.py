@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, Policy, Root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,3 +17,17 @@ class Whole:
 
     policy: Policy | BrokenPolicy
     packages: frozenset[str] = frozenset()
+
+    def branch_of(self, package: str, default: str) -> str:
+        """Return the branch that a package is published on; "" where nobody looks after it.
+
+        Args:
+            package: Its path.
+            default: The default branch.
+        """
+        roots = self.policy.roots if isinstance(self.policy, Policy) else ()
+        holding = [root for root in roots or (Root(),) if root.holds(package)]
+        if not holding:
+            return ""
+        root = max(holding, key=lambda each: len(each.directory))
+        return default if root.branch is None else root.branch

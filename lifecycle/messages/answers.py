@@ -15,7 +15,6 @@ from lifecycle.messages.markdown import (
     change_list,
     code,
     every,
-    names,
     number,
     people,
     quote,
@@ -306,46 +305,6 @@ def help_text(rows: Sequence[tuple[Sequence[str], str, str]]) -> str:
 def _ways(ways: Sequence[str]) -> str:
     """How a command is written, then its aliases."""
     return ", ".join(f"`/{way}`" for way in ways)
-
-
-def diff(proposal: Proposal, revision: int) -> str:
-    """The answer to `/diff`: every change that there is room for.
-
-    Args:
-        proposal: Whose changes.
-        revision: What they are compared with; 0 for the merge base.
-    """
-    if revision:
-        found = proposal.compared.get(revision, {})
-        changes = [(package, found[package]) for package in sorted(found)]
-        since = f"since v{revision}"
-        if not changes:
-            packages = names(t.package for t in proposal.content.touched) or "nothing here"
-            return (
-                f"there is no v{revision} of {packages} to compare with. Name a revision that has"
-                " a tag; `/diff` alone compares with the base branch."
-            )
-    else:
-        changes = [(v.package, v.diff) for v in proposal.verdicts]
-        since = f"against the merge base with {code(proposal.place.base_ref)}"
-    lines = change_lines(changes)
-    if not lines:
-        return f"no resources or fields changed {since}."
-    return f"{number(len(lines), 'change')} {since}:\n\n" + "\n".join(_fitting(lines))
-
-
-def _fitting(lines: Sequence[str]) -> list[str]:
-    """As many lines of a list as an answer holds; the rest is counted."""
-    shown: list[str] = []
-    room = limits.TEXT - 500
-    for line in lines:
-        item = f"- {code(line)}"
-        room -= len(item) + 1
-        if room < 0:
-            break
-        shown.append(item)
-    left = len(lines) - len(shown)
-    return [*shown, f"- and {left} more"] if left else shown
 
 
 def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:

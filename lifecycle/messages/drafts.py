@@ -51,12 +51,16 @@ CONFLICTS_UNREAD = (
 )
 
 
+_PACKAGE_FIRST = frozenset({"upgrade", "rebase", "diff"})
+
+
 def which(word: str, packages: Sequence[str]) -> str:
     """The answer where nobody can tell which package is meant."""
     what = "none" if not packages else f"{len(packages)}: {names(packages)}"
+    how = f"{word} <package>" if word in _PACKAGE_FIRST else f"{word} --package <path>"
     return (
         f"{_refused(word)}: the command names no package, and this discussion is about {what}."
-        f" Write {typed(f'{word} <package>' if word == 'upgrade' else f'{word} --package <path>')}."
+        f" Write {typed(how)}."
     )
 
 

@@ -45,7 +45,10 @@ def instead(word: str) -> str:
     return f"is not a command here; {INSTEAD[word]}"
 
 
-ONTO = "takes nothing after it, or `onto` and an upstream, such as `onto net/base@v3`"
+ONTO = (
+    "takes nothing after it, a package, or `onto` and an upstream, such as `net/core onto"
+    " net/base@v3`"
+)
 
 
 def superfluous(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ REFUSED = (
     ("/rollback net/core v9 slow", "net/core has no revision v9"),
     ("/rollback net/none@v1", "net/none has no revision v1"),
     ("/rebase onto", "takes an upstream after it"),
-    ("/rebase --package net/edge net/none@v1", "or `onto` and an upstream"),
+    ("/rebase net/edge net/none@v1", "or `onto` and an upstream"),
     ("/set --package net/edge", "takes a field and a value"),
     ("/set --package net/edge ConfigMap/none data.a=1", "no resource ConfigMap/none"),
     ("/set --package net/none data.a=1", "there is no package in this folder"),

@@ -78,7 +78,7 @@ def test_on_a_pull_request_of_either_forge(
     assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
     assert "<!--" not in done.output
     at = ("rebase", "--repository", "acme/blueprints")
-    assert "Give its number with --on" in runs(play, monkeypatch, "author", *at).output
+    assert "Name the package, or give the number" in runs(play, monkeypatch, "author", *at).output
     moved = runs(play, monkeypatch, "author", *at, "--on", str(number), "onto", "net/edge@v1")
     assert "rebase refused: " in moved.output
 

@@ -227,9 +227,9 @@ def test_a_package_is_moved_to_another_upstream_in_a_draft_that_changes_nothing_
     play.author.waits_for_answer(draft.number, "no resources or fields changed")
     play.outsider.says(draft.number, "/rebase onto net/other@v1")
     play.author.waits_for_answer(draft.number, "only people with write access")
-    play.author.says(draft.number, "/rebase --package net/edge onto net/other@v1")
+    play.author.says(draft.number, "/rebase net/edge onto net/other@v1")
     play.author.waits_for_answer(draft.number, "this discussion is about")
-    play.author.says(draft.number, "/rebase --package net/mine onto net/other@v1")
+    play.author.says(draft.number, "/rebase net/mine onto net/other@v1")
     play.author.waits_for_answer(draft.number, "committed to this branch: Rebase net/mine onto")
     play.rests()
     branch = "drafts/net/mine/edit"

@@ -120,6 +120,11 @@ def ask(
             f"{word} is about a pull request. Give its number with --on; `porchbot rpkg edit`"
             " opens one for a package"
         )
+    if number is None and row is not None and row.of_proposal and not _named(text):
+        raise CommandFailure(
+            f"{word} is about a pull request or a package. Name the package, or give the number of"
+            " the pull request with --on"
+        )
     place = speaking.place_of(repository)
     with place as forge:
         where = forge.dashboard() if number is None else number
@@ -147,6 +152,11 @@ def written(word: str, args: tuple[str, ...]) -> str:
     if getattr(found.commands[0], "propose", False) != ("--propose" in args[: _options(args)]):
         raise CommandFailure("a value ends with --propose, which the bot takes for the option")
     return text
+
+
+def _named(text: str) -> bool:
+    """Whether a command names the package that it is about."""
+    return getattr(parse(text).commands[0], "package", None) is not None
 
 
 def _options(args: tuple[str, ...]) -> int:
@@ -211,11 +221,10 @@ eval_ = _asks(
 )
 rebase = _asks(
     "rebase",
-    "[onto UPSTREAM]",
-    "Bring a pull request up to date with its base branch, or move its package to another"
-    " upstream; needs --on NUMBER.",
-    "--on 12 onto acme/blueprints/net@v3",
-    PACKAGE,
+    "[PACKAGE] [onto UPSTREAM]",
+    "Bring a pull request, or the open draft of a package, up to date with its base branch; or move"
+    " a package to another upstream.",
+    "net/core onto acme/blueprints/net@v3",
 )
 resume = _asks(
     "resume",

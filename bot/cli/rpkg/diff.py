@@ -1,5 +1,6 @@
 """`porchbot rpkg diff`: two revisions of any two packages, by resource and field."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,21 +23,32 @@ from lifecycle.upstreams.references import RevisionReference
     # Compare two revisions of a package in this clone.
     $ porchbot rpkg diff net/core@v1 net/core@v2
 
+    # Show what changed since the newest published revision, and since an older one.
+    $ porchbot rpkg diff net/core
+    $ porchbot rpkg diff net/core@v1
+
     # Compare a package with its upstream in another repository.
     $ porchbot rpkg diff acme/clusters//edge@v4 acme/blueprints//net/core@v7
     """,
 )
 @click.argument("old", metavar="PACKAGE@REVISION")
-@click.argument("new", metavar="PACKAGE@REVISION")
+@click.argument("new", metavar="[PACKAGE@REVISION]", required=False)
 @sources.named
-def command(old: str, new: str, folders: tuple[Path, ...], repositories: tuple[str, ...]) -> None:
+def command(
+    old: str, new: str | None, folders: tuple[Path, ...], repositories: tuple[str, ...]
+) -> None:
     """Compare two revisions of any two packages, by resource and field.
+
+    Without the second, the package is compared with itself as it is now: at HEAD in a clone, on the
+    default branch at the forge. The bot answers `/diff PACKAGE` on the dashboard issue, which takes
+    the package's open draft into account.
 
     OWNER/NAME// in front of a package names its repository, which is read with GITHUB_TOKEN unless
     a clone of it is given. Values of Secrets are not shown. The exit status is 0 whether they
     differ or not.
     """
-    wanted = [_read(each) for each in (old, new)]
+    first = _read(old)
+    wanted = [first, replace(first, ref="HEAD") if new is None else _read(new)]
     named = {each.repository: None for each in wanted if each.repository}
     local = list(folders) or ([Path()] if any(not each.repository for each in wanted) else [])
 

@@ -19,7 +19,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "propose": ("bot.cli.rpkg.approving:propose", "Propose drafts."),
     "rebase": (
         f"{_ASKING}:rebase",
-        "Update a pull request, or move its package to another upstream.",
+        "Update a pull request or draft, or move a package to another upstream.",
     ),
     "resume": (f"{_ASKING}:resume", "End the hold after a rollback."),
     "rollback": (

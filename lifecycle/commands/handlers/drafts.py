@@ -204,16 +204,17 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
     return replace(found, on_draft=here)
 
 
-def rebased(proposal: Proposal, package: str, upstream: str) -> DraftRequest | None:
+def rebased(proposal: Proposal, package: str | None, upstream: str) -> DraftRequest | None:
     """Return what `/rebase onto` asks for; None where nobody can tell of which package.
 
     Args:
-        proposal: Where it is asked for; no other package is moved.
-        package: As it is named; "" for the only one there.
+        proposal: Where it is asked for; under a pull request no other package is moved.
+        package: Its path; None for the only one there.
         upstream: As somebody wrote it.
     """
-    wanted = None if package in ("", ".") else package.removeprefix("./").strip("/")
-    there = [each for each in about(proposal) if wanted in (None, each)]
+    there = [each for each in about(proposal) if package in (None, each)]
+    if proposal.place.issue and package is not None:
+        there = [package]
     if len(there) != 1:
         return None
     here = not proposal.place.closed

@@ -4,11 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadlib.diff.changes import ChangeKind
+from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.permission import verdict
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
+from lifecycle.messages import diffs
+from lifecycle.messages import drafts as draft_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +23,9 @@ class WhyCommand:
 
 @dataclass(frozen=True, slots=True)
 class DiffCommand:
-    """Tell what changes; `revision` is what it is compared with, 0 for the merge base."""
+    """Tell what changes, of which package, and since which revision; 0 for the merge base."""
 
-    revision: int = 0
+    target: RevisionTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,34 @@ def untold(proposal: Proposal, about: str) -> bool:
     )
 
 
+def folders(
+    _request: CommandRequest, _response: CommandResponse, command: DiffCommand
+) -> tuple[str, ...]:
+    """Return the package that is asked about."""
+    return () if command.target.package is None else (command.target.package,)
+
+
 def diff(
-    _request: CommandRequest, response: CommandResponse, command: DiffCommand
+    request: CommandRequest, response: CommandResponse, command: DiffCommand
 ) -> CommandResponse:
-    """Tell what the proposal changes, or what it holds that a revision does not."""
-    return response.say(texts.diff(response.proposal, command.revision))
+    """Tell what the proposal changes, or what it holds that a revision does not.
+
+    On the dashboard issue, the same of a package: of its open draft, or of the base branch.
+    """
+    p, package = response.proposal, command.target.package
+    if not p.place.issue:
+        if package is not None and package not in (t.package for t in p.content.touched):
+            return response.refuse(diffs.not_here("diff", package))
+        return response.say(diffs.diff(p, command.target.revision, package))
+    word = request.table.row(command).word
+    if package is None:
+        return response.refuse(draft_texts.which(word, ()))
+    found = p.open_drafts.diffs.get((package, command.target.revision))
+    if found is None:
+        return replace(response, waits=True)
+    if found.problem:
+        return response.refuse(draft_texts.not_made(word, found.problem))
+    return response.say(diffs.package_diff(found))
 
 
 def list_commands(
@@ -73,7 +99,7 @@ def list_commands(
             texts.lacking(verdict(request, response, row), p),
         )
         for row in request.table.rows
-        if p.stage in row.stages
+        if row.fits(p)
         and (row.dashboard if p.place.issue else row.proposals)
         and (p.place.issue or p.content.approvable or row.anywhere)
         and (request.facts.same_repository or not row.pushes)

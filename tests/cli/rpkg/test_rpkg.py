@@ -228,6 +228,8 @@ def test_two_revisions_of_any_two_packages(two: tuple[Clone, Clone]) -> None:
     assert both.exit_code == 0
     assert 'a.yaml: ConfigMap a: data.size: "3" -> "9"\n' in both.output
     assert "Kptfile: Kptfile x: upstream: added " in both.output
+    assert ran("diff", "net/core@v1", clones=two[:1]).output == one.output
+    assert ran("diff", "net/core", clones=two[:1]).output == ""
     missing = ran("diff", "net/core@v1", "net/core@v9", clones=two)
     assert "acme/blueprints has no tag net/core/v9. Name a revision such as v3" in missing.output
 

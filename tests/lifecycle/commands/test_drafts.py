@@ -9,6 +9,7 @@ from lifecycle import memory
 from lifecycle.access import AccessAction, UserSource
 from lifecycle.actions import OpenProposal, PushDraft, Reply
 from lifecycle.commands import answers
+from lifecycle.commands.asked import updated
 from lifecycle.commands.draft_grammar import Assignment, FieldValue, Pairs, UpgradeTarget
 from lifecycle.commands.grammar import RevisionName, RevisionTarget, TakenArgument, WrongArgument
 from lifecycle.commands.handlers.drafts import EvalCommand, SetCommand
@@ -253,3 +254,21 @@ def test_a_draft_that_changes_nothing_yet_is_held_to_the_rules_of_its_package() 
         p = replace(p, content=content, rules=replace(p.rules, policy=policy))
         found = answers.drafts(facts(p), p, memory.read(p))
         assert [each.package for each in found] == ["net/core"] * wanted
+
+
+def test_a_package_is_rebased_from_the_dashboard_by_who_may_change_it() -> None:
+    """The short-cut asks for the right to the repository, which an issue is about."""
+    only = {AccessAction.DRAFT: AccessRule(sources=(UserSource("somebody"),))}
+    for person, folder, found in (
+        (APPROVER, "net", ()),
+        (APPROVER, "apps", ("net/core",)),
+        (OUTSIDER, "apps", ()),
+    ):
+        policy = Policy(paths=(PathAccess(folder, only),))
+        p = asked(person, "/rebase net/core", policy)
+        issue = replace(p.place, issue=True, closed=True)
+        p = replace(p, place=issue, content=replace(p.content, touched=()))
+        assert updated(facts(p), p, memory.read(p)) == found
+        told = answers.answer(facts(p), p, memory.read(p)).actions
+        refused = [each for each in told if isinstance(each, Reply) and "refused" in each.body]
+        assert bool(refused) is not bool(found)

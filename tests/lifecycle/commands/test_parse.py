@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.commands import parse as commands
+from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.handlers.approve import ApproveCommand, UnapproveCommand
 from lifecycle.commands.handlers.hold import HoldCommand, UnholdCommand
 from lifecycle.commands.handlers.questions import DiffCommand, HelpCommand, WhyCommand
@@ -286,8 +287,11 @@ def test_no_comment_keeps_us_busy(body: str) -> None:
         ("@porchbot LGTM", ApproveCommand()),
         ("/approve", ApproveCommand()),
         ("/approve ABCDEF0", ApproveCommand("abcdef0")),
-        ("/diff v12", DiffCommand(12)),
-        ("/diff", DiffCommand(0)),
+        ("/diff v12", DiffCommand(RevisionTarget(None, 12))),
+        ("/diff", DiffCommand(RevisionTarget(None, 0))),
+        ("/diff 12", DiffCommand(RevisionTarget(None, 12))),
+        ("/diff net/core v2", DiffCommand(RevisionTarget("net/core", 2))),
+        ("/diff net/core@v2", DiffCommand(RevisionTarget("net/core", 2))),
     ],
 )
 def test_aliases_are_the_commands_they_stand_for(text: str, command: object) -> None:
@@ -304,7 +308,7 @@ def test_an_alias_is_one_only_where_the_repository_says_so() -> None:
     assert parse("/lgtm", aliases={"lgtm": "hold"}).commands == (HoldCommand(),)
 
 
-@pytest.mark.parametrize("text", ["/diff x", "/diff v0", "/diff v1 v2", "/diff -1"])
+@pytest.mark.parametrize("text", ["/diff x latest", "/diff v0", "/diff v1 v2", "/diff -1"])
 def test_what_is_no_revision_is_told(text: str) -> None:
     (problem,) = parse(text).problems
     assert isinstance(problem, Malformed)
