@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from bot.git.port import GitBusyError, Scope
 from bot.git.process import reason, run
-from lifecycle.names import HEADS, TAGS, Sha
+from lifecycle.names import HEADS, TAGS, Sha, fault
 
 T = TypeVar("T")
 
@@ -19,10 +19,14 @@ _FEW: Final = 4
 
 
 def places(scope: Scope) -> tuple[str, ...]:
-    """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another."""
+    """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another.
+
+    A name that git has no ref for, such as a package "my app", has none. If git were asked for it,
+    it would bring nothing of all that it is asked for.
+    """
     wanted = {f"{HEADS}/{b}" if b else HEADS for b in scope.branches}
     wanted |= {f"{TAGS}/{p}" if p else TAGS for p in scope.packages}
-    return outermost(wanted)
+    return outermost({place for place in wanted if not fault(f"{place}/v1")})
 
 
 def outermost(places: Collection[str]) -> tuple[str, ...]:

@@ -233,10 +233,29 @@ def test_refs_that_cannot_be_listed_are_not_none(mirror: DiskMirror) -> None:
         (Scope(frozenset({"", "main"}), frozenset({"a", "a/b", "ab"})),
          ("refs/heads", "refs/tags/a", "refs/tags/ab")),
         (Scope(packages=frozenset({"", "a/b"})), ("refs/tags",)),
+        (Scope(frozenset({"x*", "y"}), frozenset({"a", "b c", "b*", "b/.c", "c."})),
+         ("refs/heads/y", "refs/tags/a", "refs/tags/c.")),
     ],
 )  # fmt: skip
 def test_places_of_a_scope(scope: Scope, places: tuple[str, ...]) -> None:
     assert git_refs.places(scope) == places
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["net/my app", "net/a*b", "net/[a]", "net/a?", "net/a:b", "net/a..b", "net/.a", "net/a.lock"],
+)
+def test_a_package_whose_name_no_tag_can_have_keeps_nothing_else_back(
+    remote: Remote, mirror: DiskMirror, package: str
+) -> None:
+    """The short-cut asks git for its tags as well: git refuses all, whoever else waits for it."""
+    scope = MINE | Scope(packages=frozenset({package}))
+    mirror.fetch(TOKEN, None, scope)
+
+    sha = remote.commit({f"{package}/Kptfile": b"1"}, ref=MAIN)
+    mirror.fetch(TOKEN, None, scope)
+
+    assert refs(mirror, "refs/heads/main", f"refs/tags/{package}") == {MAIN: sha}
 
 
 def test_a_look_takes_nothing_for_absent_that_it_did_not_fetch(
