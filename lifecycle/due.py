@@ -8,7 +8,9 @@ from collections.abc import Collection
 from datetime import datetime
 
 from lifecycle import memory, timing, upkeep
+from lifecycle.facts.drafts import DraftWait
 from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 
 
 def due(facts: Facts, *, waiting: Collection[int] = ()) -> datetime | None:
@@ -27,4 +29,10 @@ def due(facts: Facts, *, waiting: Collection[int] = ()) -> datetime | None:
         for p in facts.proposals
         if p.place.number not in waiting
     ]
+    found += [w.again for p in facts.proposals for w in _waits(p) if not w.over]
     return min((each for each in found if each is not None), default=None)
+
+
+def _waits(proposal: Proposal) -> list[DraftWait]:
+    """What drafts wait for whose upstreams cannot be read."""
+    return [each.waits for each in proposal.drafts.values() if each.waits is not None]

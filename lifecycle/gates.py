@@ -19,8 +19,8 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.leaves import leaves
 from lifecycle.memory import Memory
+from lifecycle.messages import drafts, reviews, updates
 from lifecycle.messages import gates as texts
-from lifecycle.messages import reviews, updates
 from lifecycle.messages.markdown import code, name, people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 from lifecycle.rights import Allowed
@@ -62,6 +62,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         _unopposed(approvals),
         *_reviewed(proposal),
         _not_held(remembered),
+        *_commanded(proposal),
         *impact.gates(facts, proposal),
         *timing.gates(facts, proposal, remembered),
         *_others(proposal),
@@ -126,6 +127,23 @@ def _unused(proposal: Proposal) -> list[Gate]:
             actual=texts.used_by(used),
             wanted=texts.UNUSED_WANTED,
             who=texts.UNUSED_WHO,
+        )
+    ]
+
+
+def _commanded(proposal: Proposal) -> list[Gate]:
+    """What somebody asked for would change this draft, and waits for an upstream; mostly none."""
+    waits = [(r, s.waits) for r, s in proposal.drafts.items() if r.on_draft and s.waits]
+    found = [drafts.waiting(request, wait) for request, wait in waits if not wait.over]
+    if not found:
+        return []
+    return [
+        Gate(
+            name="commands",
+            state=GateState.WAITS,
+            actual="; ".join(found),
+            wanted=texts.COMMANDS_WANTED,
+            who=texts.COMMANDS_WHO,
         )
     ]
 

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from bot.forges.port import Repository
-from bot.git.port import History
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import GitBusyError, GitRefusedError, History
 from bot.look import locks
+from bot.look.away import AwayError
 from bot.look.marks import upstream_of
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
@@ -75,6 +76,7 @@ class DraftUpstreams:
 
         Raises:
             PackageError: It cannot be had, in words.
+            AwayError: Its repository cannot be read now.
         """
         if request.kind in (DraftKind.CLONE, DraftKind.REBASE):
             try:
@@ -88,7 +90,11 @@ class DraftUpstreams:
         return NOWHERE
 
     async def fetch(self, wanted: Fetch) -> Fetched:
-        """Fetch one package, as `bot.render.port.FetchPackage` has it."""
+        """Fetch one package, as `bot.render.port.FetchPackage` has it.
+
+        Raises:
+            AwayError: Its repository cannot be read now.
+        """
         came = await self._fetched(
             GitRef(repo=wanted.repo, directory=wanted.directory, ref=wanted.ref)
         )
@@ -103,6 +109,8 @@ class DraftUpstreams:
             )
         except UpstreamError as error:
             raise PackageError(Place(), error.problem, error.fix) from error
+        except (ForgeBusyError, ForgeRefusedError, GitBusyError, GitRefusedError) as error:
+            raise AwayError(str(error)) from error
 
     async def _newer(self, git: History, start: Sha, request: DraftRequest) -> Origin:
         """The revision to upgrade to; of a branch or commit its newest commit."""

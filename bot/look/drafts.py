@@ -3,14 +3,17 @@
 What a request comes to is made from the branch as it is: nothing is left where that has it already.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bot.clock import Offload
+import structlog
+
+from bot.clock import Clock, Offload
 from bot.config import LEDGER, package_ledger
-from bot.forges.port import Forge, ListedProposal, Repository
-from bot.git.port import BRANCHES, History, Scope
-from bot.look import rules
+from bot.forges.port import Forge, Repository
+from bot.git.port import BRANCHES, Scope
+from bot.look import draft_branches, rules
+from bot.look.away import Away, AwayError
 from bot.look.drafted_from import DraftUpstreams, Origin, of_variants
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
@@ -23,7 +26,7 @@ from cadlib.errors import PackageError
 from cadlib.package.files import Entry, upwards
 from lifecycle import names
 from lifecycle.access import Person
-from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState, tokens
+from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage
@@ -34,8 +37,7 @@ from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
-MOST_OURS = 50
-"""Commits of ours that one draft may have behind each other and still be begun anew."""
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Drafts:
         proposals: Why pushes were refused.
         offload: Where git is read.
         upstreams: Where packages come from; None where they come from nowhere.
+        clock: When upstreams that cannot be read are tried again.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Drafts:
         proposals: LookProposals,
         offload: Offload,
         upstreams: Upstreams | None,
+        clock: Clock,
     ) -> None:
         self._repository = repository
         self._upstreams = upstreams
@@ -89,6 +93,7 @@ class Drafts:
         self._renderer = renderer
         self._proposals = proposals
         self._offload = offload
+        self._away = Away(clock)
 
     async def read(
         self,
@@ -109,6 +114,7 @@ class Drafts:
         """
         found: dict[DraftRequest, DraftState] = {}
         whole = proposal.whole
+        self._away.asked(proposal.place.number, asked)
         if whole is None:
             return found
         for request, caller in asked.items():
@@ -133,7 +139,7 @@ class Drafts:
             if request.on_draft
             else whole.branch_of(request.package, reader.default_branch)
         )
-        branch = head_ref if request.on_draft else _branch(request, whole)
+        branch = head_ref if request.on_draft else draft_branches.named(request, whole)
         nowhere = DraftState(
             request=request, base_ref=base_ref, there=ProposedState(branch=branch), start=Sha("")
         )
@@ -144,7 +150,7 @@ class Drafts:
                 return _failed(nowhere, texts.other_branch(request.package, other))
         around = () if request.on_draft else tuple(filter(None, upwards(branch.rpartition("/")[0])))
         await self._fetcher.fetch(Scope(frozenset({base_ref, branch, *around})), since)
-        other = await self._offload(_in_the_way, reader.git, branch, around)
+        other = await self._offload(draft_branches.in_the_way, reader.git, branch, around)
         if other:
             return _failed(nowhere, texts.in_the_way(branch, other))
         base = await self._offload(reader.git.ref, names.branch_ref(base_ref))
@@ -167,7 +173,18 @@ class Drafts:
             base=base,
             since=since,
         )
-        return await self._together(by, state)
+        number = place.number
+        if wait := self._away.waits(number, request):
+            return replace(state, waits=wait)
+        try:
+            came = await self._together(by, state)
+        except AwayError as error:
+            wait = self._away.failed(number, request)
+            said, tries = str(error), wait.tries
+            log.warning("upstream of a draft away", branch=branch, error=said, tries=tries)
+            return replace(state, waits=wait)
+        self._away.came(number, request)
+        return came
 
     async def _together(self, by: _Asked, state: DraftState) -> DraftState:
         """The state with the files of all packages of the request; what one lacks, all lack."""
@@ -201,14 +218,14 @@ class Drafts:
         self, reader: MirrorReader, branch: str, base: Sha
     ) -> tuple[ProposedState, frozenset[str]]:
         me, ref = reader.repository_id, names.branch_ref(branch)
-        tip, free, done = await self._offload(_tip, reader, ref, base)
+        tip, free, done = await self._offload(draft_branches.tip, reader, ref, base)
         pulls = await self._forge.proposals_of(branch) if tip else ()
         # What was forbidden at the tip, or at the base where there is no branch yet.
         refused = PushRefusal("")
         for at in (tip, base):
             if at and not refused.reason:
                 refused = await self._proposals.push_refusal(me, ref, Sha(at)) or refused
-        pull = next((p for p in pulls if _proposes(p, me.number, branch)), None)
+        pull = next((p for p in pulls if draft_branches.proposes(p, me.number, branch)), None)
         state = ProposedState(
             branch=branch,
             tip=tip,
@@ -289,7 +306,7 @@ class Drafts:
         repository = by.reader.repository_id.number
         for branch in await self._offload(of_variants, by.reader.git, package, ref):
             for pull in await self._forge.proposals_of(branch):
-                if _proposes(pull, repository, branch):
+                if draft_branches.proposes(pull, repository, branch):
                     return branch
         return ""
 
@@ -332,53 +349,6 @@ def _ledger(
         return texts.ledger_broken(path)
     data = written(file, package, wanted)
     return texts.ledger_broken(path) if data is None else {path: Entry(data)}
-
-
-def _branch(request: DraftRequest, whole: Whole) -> str:
-    """The branch of a draft, which is no folder of a package: no ref can be inside another."""
-    workspace = str(request.kind) + ("-together" if request.others else "")
-    if request.revision and request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK):
-        workspace += f"-v{request.revision}"
-    folder = f"{request.package}/" if request.package else ""
-    while any(f"{each}/".startswith(f"{folder}{workspace}/") for each in whole.packages):
-        workspace += "-draft"
-    return f"{names.DRAFTS}{folder}{workspace}"
-
-
-def _in_the_way(git: History, branch: str, around: Sequence[str]) -> str:
-    """A branch that this one would be a folder or a part of, which git cannot have; "" for none."""
-    found = [each for each in around if git.ref(names.branch_ref(each)) is not None]
-    listed = git.refs(names.branch_ref(branch)) if around else ()
-    inside = [names.branch_name(each) for each in listed]
-    return next((each for each in [*found, *inside] if each != branch), "")
-
-
-def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool, frozenset[str]]:
-    """What a branch names, whether nothing of others is lost when it moves, and what we did there.
-
-    Only what we made on top of the base branch may be begun anew.
-    """
-    git = reader.git
-    tip = git.ref(ref)
-    if tip is None:
-        return "", True, frozenset()
-    below, done, others = tip, set[str](), False
-    for _ in range(MOST_OURS):
-        if git.contains(base, below):
-            break
-        commit = git.commit(below)
-        if reader.made_by_us(below):
-            done |= tokens(commit.message)
-        else:  # what we did below it was done as well
-            others = True
-        if not commit.parents:
-            break
-        below = commit.parents[0]
-    return tip, not others and git.contains(base, below), frozenset(done)
-
-
-def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
-    return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
 
 
 def _has(reader: MirrorReader, state: DraftState) -> bool:

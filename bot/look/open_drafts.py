@@ -14,7 +14,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import BRANCHES, History
 from bot.look import content, updating
 from bot.look.crowds import asked
-from bot.look.drafts import MOST_OURS
+from bot.look.draft_branches import MOST_OURS
 from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
 from bot.render.port import Renderer

@@ -111,7 +111,7 @@ class ProposalReader:
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
         self._upgrades = UpgradeReader(repository, renderer, offload, upstreams, clock)
         self._drafts = Drafts(
-            repository, forge, fetcher, renderer, store.proposals, offload, upstreams
+            repository, forge, fetcher, renderer, store.proposals, offload, upstreams, clock
         )
 
     async def read(
@@ -283,9 +283,7 @@ class ProposalReader:
             proposals=(p,),
         )
         wanted = await asked(self._offload, p, partial(answers.drafts, asking))
-        if not wanted:
-            return p
-        if p.whole is None:
+        if wanted and p.whole is None:
             p = replace(p, whole=await self._offload(reader.whole))
         return replace(p, drafts=await self._drafts.read(reader, p, head_ref, wanted, since))
 

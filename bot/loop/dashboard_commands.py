@@ -20,6 +20,7 @@ from bot.store.hints import NOTHING, Hint, Press
 from bot.store.port import Store
 from lifecycle import dashboard
 from lifecycle.actions import Action
+from lifecycle.due import due
 from lifecycle.kinds import OF_PROPOSAL
 from lifecycle.upstreams.locations import locate
 
@@ -152,6 +153,8 @@ class DashboardReconciler:
         """Wait for the comments that events told of."""
         if self._expected <= max(looked.seen_comments, default=0):
             self.echoes.news(self.waiting)
+            if again := due(looked.facts):  # what waits has no answer yet, and is read once more
+                return Rest(max(0.0, (again - self._served.clock.now()).total_seconds()))
             self._served.talk.rested()
             return Rest(None)
         return Rest(self.echoes.wait(self.waiting))

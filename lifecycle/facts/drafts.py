@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
 from lifecycle.facts.update import MergedPackage
@@ -88,6 +89,23 @@ class DraftRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraftWait:
+    """The repository of an upstream could not be read, so that nobody knows what a draft comes to.
+
+    Attributes:
+        since: When it was tried first.
+        again: When it is tried again.
+        tries: How often it was tried; at least 1.
+        over: It was tried often and long enough: the command is refused.
+    """
+
+    since: datetime
+    again: datetime
+    tries: int
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DraftState:
     """What a request comes to, and how the branch stands that it goes to.
 
@@ -105,6 +123,7 @@ class DraftState:
             "github.com/acme/blueprints"; "" for nowhere.
         version: What it was made from or goes to, for people, such as "v3"; "" for nothing.
         beside: Of further packages of the request, each to where it comes from, as `upstream`.
+        waits: Nobody knows yet what it comes to; None where that was worked out.
     """
 
     request: DraftRequest
@@ -118,6 +137,7 @@ class DraftState:
     upstream: str = ""
     version: str = ""
     beside: tuple[tuple[str, str], ...] = ()
+    waits: DraftWait | None = None
 
 
 _MARK = "Porchbot-Request"

@@ -8,7 +8,7 @@ from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.messages import checks, gates, origins, rights, summary
+from lifecycle.messages import checks, drafts, gates, origins, rights, summary
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import (
     change_lines,
@@ -311,6 +311,11 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
     """The answer to `/why`: all gates, or what is said about one field."""
     if about:
         return _about(proposal, about)
+    told = (_standing(proposal, judgement), drafts.waiting_list(proposal))
+    return "\n\n".join(filter(None, told))
+
+
+def _standing(proposal: Proposal, judgement: "Judgement") -> str:
     if proposal.stage is Stage.PUBLISHED:
         return f"{quote(revisions(proposal))} is published."
     if not proposal.content.touched:

@@ -6,7 +6,8 @@ What is wrong with a request itself stands in `making`.
 from collections.abc import Sequence
 
 from cadlib.diff.secrets import HIDDEN
-from lifecycle.facts.drafts import DraftKind, DraftState, token_line
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, DraftWait, token_line
+from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import ProposedState
 from lifecycle.messages import descriptions
 from lifecycle.messages.markdown import (
@@ -21,6 +22,7 @@ from lifecycle.messages.markdown import (
     quote,
     typed,
 )
+from lifecycle.messages.timing import moment
 from lifecycle.terms import kept
 
 _SHOWN = 10
@@ -75,6 +77,35 @@ def too_many(word: str, most: int) -> str:
 def not_made(word: str, why: str) -> str:
     """The files cannot be made."""
     return f"{_refused(word)}: {quote(why.rstrip('.'))}. Then comment {typed(word)} again."
+
+
+def waiting(request: DraftRequest, wait: DraftWait) -> str:
+    """A command waits until its upstream can be read; of others nothing does."""
+    return (
+        f"{typed(str(request.kind))} for {name(request.package)} waits, since {moment(wait.since)}:"
+        f" {_source(request)} cannot be read now, its repository or its forge is busy or away"
+    )
+
+
+def waiting_list(proposal: Proposal) -> str:
+    """The commands that wait for what cannot be read, a line each; "" for none."""
+    waits = [(r, s.waits) for r, s in proposal.drafts.items() if s.waits and not s.waits.over]
+    return "\n".join(f"- ⏳ {waiting(r, wait)}. It is tried again by itself." for r, wait in waits)
+
+
+def given_up(word: str, request: DraftRequest, wait: DraftWait) -> str:
+    """What a command is about could not be read for long."""
+    return (
+        f"{_refused(word)}: {_source(request)} could not be read in {number(wait.tries, 'try')}"
+        f" since {moment(wait.since)}; its repository or its forge was busy or away. Once it can"
+        f" be read, comment {typed(word)} again."
+    )
+
+
+def _source(request: DraftRequest) -> str:
+    if request.upstream:
+        return code(request.upstream)
+    return f"the upstream of {names((request.package, *request.others))}"
 
 
 def taken(word: str, there: ProposedState) -> str:

@@ -14,7 +14,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.ledger import LedgerChange
-from lifecycle.messages import checks, details, timing
+from lifecycle.messages import checks, details, drafts, timing
 from lifecycle.messages import gates as texts
 from lifecycle.messages.markdown import (
     MOST_LISTED,
@@ -56,6 +56,7 @@ def summary(
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.rules.policy, BrokenPolicy):
         parts.append(checks.configuration_problems(proposal.rules.policy))
+    parts.append(drafts.waiting_list(proposal))
     if waits:
         parts.append(unpublished(proposal))
     if waits and (

@@ -13,7 +13,14 @@ from lifecycle.commands.draft_grammar import FieldValue
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.permission import from_upstream
 from lifecycle.commands.spec import CommandRequest, CommandResponse
-from lifecycle.facts.drafts import MOST_DRAFTS, ON_DRAFT, DraftKind, DraftRequest, DraftState, token
+from lifecycle.facts.drafts import (
+    MOST_DRAFTS,
+    ON_DRAFT,
+    DraftKind,
+    DraftRequest,
+    DraftState,
+    token,
+)
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.upgrades import resolved_line
 from lifecycle.messages import drafts as texts
@@ -263,8 +270,9 @@ def make(
     there = state.there
     # What was pushed for just this is not made again: only its pull request is missing.
     unopened = done and not there.number and not wanted.on_draft
-    if state.made.problem and not unopened:
-        return response.refuse(texts.not_made(word, state.made.problem))
+    unmade = _unmade(response, word, state, done=done, unopened=unopened)
+    if unmade is not None:
+        return unmade
     for package, upstream in ((wanted.package, state.upstream), *state.beside):
         if refused := from_upstream(request, response, word, package, upstream):
             return response.refuse(refused)
@@ -297,6 +305,20 @@ def make(
         draft=not wanted.ready,
     )
     return _with(response, *(() if pushed else (_push(request, state),)), opened)
+
+
+def _unmade(
+    response: CommandResponse, word: str, state: DraftState, *, done: bool, unopened: bool
+) -> CommandResponse | None:
+    """Why nothing can be made, or what is waited for; None where it can, or need not be."""
+    wait = state.waits
+    if wait is not None and wait.over and not done:
+        return response.refuse(texts.given_up(word, state.request, wait))
+    if wait is not None and not wait.over and (unopened or not done):
+        return replace(response, waits=True)  # it has no answer, and nothing else waits for it
+    if state.made.problem and not unopened:
+        return response.refuse(texts.not_made(word, state.made.problem))
+    return None
 
 
 def _retitled(

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from bot.look.drafts import _tip
+from bot.look import draft_branches
 from lifecycle.facts.drafts import DraftKind, DraftRequest, token, token_line
 from lifecycle.names import Sha
 
@@ -24,6 +24,10 @@ def reader(tip: str) -> Any:
 def test_what_was_done_is_known_below_what_others_pushed() -> None:
     """The short-cut looks at our newest commits alone: a function runs again over their work."""
     for tip, free in (("ours", True), ("merge", False), ("other", False)):
-        found = _tip(reader(tip), "refs/heads/drafts/net/core/eval", Sha("base"))
+        found = draft_branches.tip(reader(tip), "refs/heads/drafts/net/core/eval", Sha("base"))
         assert found == (tip, free, frozenset({token(5, REQUEST)})), tip
-    assert _tip(reader("base"), "refs/heads/x", Sha("base")) == ("base", True, frozenset())
+    assert draft_branches.tip(reader("base"), "refs/heads/x", Sha("base")) == (
+        "base",
+        True,
+        frozenset(),
+    )

@@ -1,0 +1,115 @@
+"""While the upstream that one command names cannot be read, that command alone waits."""
+
+import pytest
+
+from bot.git.port import GitBusyError
+from bot.look.published import IndexedPublications
+from lifecycle.identity import RepositoryId
+from tests.stories.test_dashboard import shows
+from tests.stories.test_drafts import Board
+from tests.stories.test_upstreams import publishes
+from tests.stories.world import World, minutes_pass, package, resized, seconds_pass
+
+WAITS = pytest.mark.simulated_time("minutes pass while a repository cannot be read")
+
+
+class _Upstreams:
+    """What was published, which cannot be told while `busy`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.busy = True
+        self.asked = 0
+        told = IndexedPublications.of
+
+        async def of(known: IndexedPublications, home: RepositoryId, packages: object) -> object:
+            self.asked += 1
+            if self.busy:
+                raise GitBusyError("acme/elsewhere is being fetched")
+            return await told(known, home, packages)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(IndexedPublications, "of", of)
+
+
+@WAITS
+@pytest.mark.both_forges
+def test_the_rest_of_a_proposal_is_done_while_a_clone_waits(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: a look that fails as a whole; a command that is asked for at each wake
+    and so never rests; one that is forgotten once its repository can be read again; the reason as
+    git has it, which names what not everybody may know."""
+    publishes(play, "net/base", package("net/base"), 1)
+    away = _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(number, "/clone net/base@v1 apps/shop")
+    minutes_pass(play, 1)
+    play.author.says(number, "/why")
+    told = play.author.waits_for_answer(number, "is waiting for")
+    assert "`/clone` for `apps/shop` waits, since " in told
+    assert "`net/base@v1` cannot be read now" in told
+    assert "elsewhere" not in told
+    assert "**commands**" not in told  # its draft is another one: nothing rests on it
+    assert "`/clone` for `apps/shop` waits, since " in play.author.summary(number)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    assert away.asked < 20
+
+    away.busy = False
+    pull = play.author.pull_of("drafts/apps/shop/clone")
+    play.rests()
+    assert pull.title.removeprefix("Draft: ") == "Clone apps/shop from net/base v1"
+    assert "waits, since" not in play.author.summary(number)
+
+
+@WAITS
+@pytest.mark.both_forges
+def test_what_changes_the_draft_itself_keeps_it_from_being_merged_and_is_given_up(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: it is merged without what was asked for; it waits without an end; what
+    was given up once is refused at once when it is said again."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/other/w", package("net/other"))
+    play.author.says(other, "/clone net/base@v1 apps/shop --propose")
+    pull = play.author.pull_of("drafts/apps/shop/clone")
+    play.rests()
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    away = _Upstreams(monkeypatch)
+    play.author.says(pull.number, "/upgrade")
+    minutes_pass(play, 2)
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "You approved")
+    minutes_pass(play, 3)
+    assert "apps/shop/v1" not in play.author.tags()
+    shown = play.author.summary(pull.number)
+    assert "⏳ **commands**: `/upgrade` for `apps/shop` waits, since " in shown
+    assert "the upstream of `apps/shop` cannot be read now" in shown
+    minutes_pass(play, 25)
+    refused = play.author.waits_for_answer(pull.number, "`/upgrade` refused")
+    assert "the upstream of `apps/shop` could not be read in " in refused
+    assert "comment `/upgrade` again" in refused
+    play.author.waits_for_tag("apps/shop/v1")
+
+    away.busy = False
+    play.author.says(other, "/upgrade apps/shop")
+    play.author.pull_of("drafts/apps/shop/upgrade")
+
+
+@WAITS
+def test_a_command_on_the_dashboard_issue_is_answered_once_its_upstream_can_be_read(
+    stage: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: an issue that rests counts as answered, and is not read again."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    publishes(stage, "net/base", package("net/base"), 1)
+    away = _Upstreams(monkeypatch)
+    stage.author.says_on_issue(1, "/clone net/base@v1 apps/shop")
+    minutes_pass(stage, 2)
+    assert away.asked
+    assert Board(stage).answers("refused") == []
+    away.busy = False
+    stage.author.pull_of("drafts/apps/shop/clone")
