@@ -81,14 +81,6 @@ class DashboardLooker:
     def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
         self._looker = looker
         self._dashboard = dashboard
-        self._open_drafts = OpenDraftReader(
-            looker.repository,
-            looker.forge,
-            looker.fetcher,
-            looker.renderer,
-            looker.store.proposals,
-            looker.offload,
-        )
         self._read_last: ReadTalk | None = None
         self._answered: ReadTalk | None = None
         self.number = 0
@@ -238,7 +230,7 @@ class DashboardLooker:
             found = await looker.proposals.after_trials(reader, self._issue(issue, talk, whole))
             found = await looker.people.asking(found)
             found = await looker.proposals.drafted(reader, found, "", since)
-            found = await self._open_drafts.read(reader, found, since)
+            found = await self._open_drafts().read(reader, found, since)
         # Where nobody knows who it was, or what was ticked, there is nothing to ask: it is said.
         found = replace(found, talk=replace(found.talk, pressed=pressed))
         facts = Facts(
@@ -255,6 +247,17 @@ class DashboardLooker:
         )
         seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
         return Looked(facts, read, seen, nothing, {}, {}, nothing)
+
+    def _open_drafts(self) -> OpenDraftReader:
+        looker = self._looker
+        return OpenDraftReader(
+            looker.repository,
+            looker.forge,
+            looker.fetcher,
+            looker.renderer,
+            looker.store.proposals,
+            looker.offload,
+        )
 
     def _issue(self, issue: Issue, talk: Discussion, whole: Whole) -> Proposal:
         """The issue as a proposal that changes nothing, as far as it is known."""
