@@ -98,7 +98,7 @@ class WorkingTree:
         """
         index = self._path("index")
         if index.exists():  # with what git knows of files that did not change
-            shutil.copyfile(index, self._index)
+            shutil.copy2(index, self._index)  # by its time git knows what it has to read again
         env = self._apart()
         self._git("-c", "core.safecrlf=false", "add", "--all", "--", ".", env=env)
         return self._git("write-tree", env=env).stdout.strip()
