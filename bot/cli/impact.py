@@ -15,14 +15,17 @@ from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
 from bot.cli.judging import judged_package, readable
 from bot.cli.references import is_reference
-from bot.look import impact_plan, rules
+from bot.look import impact_plan, impact_variants, rules
+from bot.look import judging as judging_files
 from cadlib.package.files import KPTFILE
 from lifecycle import impact as judging
-from lifecycle.facts.impact import Impact, PackageImpact
+from lifecycle.facts.impact import Impact, PackageImpact, VariantChange, VariantsImpact
 from lifecycle.messages import impact as texts
 from lifecycle.messages.markdown import plain
-from lifecycle.policy import BrokenPolicy
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.terms import AS_WRITTEN, Terms
+from lifecycle.upstreams.locations import locate
 
 MOST_RULES = 1024**2
 """Bytes of a file of rules that are read."""
@@ -70,8 +73,10 @@ def impact(
     Given a file, tries it in place of .porchbot.yaml: renders and validates every package of the
     base branch with the current rules and with the file, on this machine, and changes nothing. A
     file in .porchbot/ of the working tree is tried together with the .porchbot.yaml next to that
-    folder. Given the folder of a package, or its Kptfile, tries to upgrade the packages of the base
-    branch that were made from it to the version in the working tree.
+    folder, and so is a file with rules for variants or with resources that these select: what they
+    would want is compared, without what is in other repositories. Given the folder of a package, or
+    its Kptfile, tries to upgrade the packages of the base branch that were made from it to the
+    version in the working tree.
 
     Given the number or address of a pull request (or merge request), tries its rules in the same
     way, and upgrades of the packages that were made from those it changes, as the check
@@ -127,14 +132,23 @@ def _package_of(tree: WorkingTree, kptfile: Path) -> str:
 
 def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> Impact | None:
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
-    tried = rules.of_base(_with(tree, file), tree.tree(), base.branch, base.default)
+    inside = _is_inside(tree, file, held.policy)
+    blob = tree.blob if inside else _instead(tree, file)
+    tried = rules.of_base(blob, tree.tree(), base.branch, base.default)
     both = readable(held.policy, base.shown), readable(tried.policy, file)
+    variants = _variants(tree, base, inside, both)
     trees = {p: t for p, (_, t) in tree.difference("", base.commit).packages.items() if t}
     trials = [*impact_plan.rules_trials(trees, tree.tags(), base.branch, base.default_branch, both)]
-    if not trials:
+    if not trials and variants.nothing:
         return None
     judged = judging.judged_otherwise(*both)
-    found = Impact(base_ref=base.shown, base=base.commit, rules=True, total=len(trials))
+    found = Impact(
+        base_ref=base.shown,
+        base=base.commit,
+        rules=bool(trials),
+        total=len(trials),
+        variants=variants,
+    )
     for number, each in enumerate(trials):
         progress.at(f"trying {number} of {len(trials)}: {each.package or 'the root package'}")
         one = PackageImpact(package=each.package, merges=each.merges)
@@ -148,12 +162,38 @@ def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> I
     return judging.ended(found)
 
 
-def _with(tree: WorkingTree, file: Path) -> rules.Blob:
-    """The files with rules, with one in the place of `.porchbot.yaml` unless it is among them."""
-    inside = file.resolve()
-    own = inside == (tree.top / config.CONFIG).resolve()
-    if own or (tree.top / config.FOLDER).resolve() in inside.parents:
-        return tree.blob
+def _is_inside(tree: WorkingTree, file: Path, held: Policy | BrokenPolicy) -> bool:
+    """Whether a file is one of the rules of the working tree."""
+    path, top = file.resolve(), tree.top.resolve()
+    if not path.is_relative_to(top):
+        return False
+    return judging_files.is_rule(path.relative_to(top).as_posix(), judging_files.paths(held))
+
+
+def _variants(
+    tree: WorkingTree, base: Base, inside: bool, both: tuple[Policy, Policy]
+) -> VariantsImpact:
+    """What rules for variants would want otherwise; of other repositories nothing is read."""
+    held, tried = both
+    if base.branch != base.default_branch or not (held.variants.files or tried.variants.files):
+        return VariantsImpact()
+    location = locate(tree.address())
+    own = location.path if location else ""
+    plan = impact_plan.Plan(
+        head=Sha(tree.tree() if inside else base.commit),
+        base_ref=base.branch,
+        base=Sha(base.commit),
+        held=held,
+        now=held,
+        origin=Sha(base.commit),
+        wants=tried.variants,
+        variants=True,
+    )
+    return impact_variants.alone(tree.trees, plan, own)
+
+
+def _instead(tree: WorkingTree, file: Path) -> rules.Blob:
+    """The files with rules, with one in the place of `.porchbot.yaml`."""
     with file.open("rb") as opened:
         data = opened.read(MOST_RULES + 1)
 
@@ -180,6 +220,24 @@ def _as_json(found: Impact) -> dict[str, object]:
         "notRun": list(found.not_run),
         "unseen": found.unseen,
         "changed": [_package(each) for each in found.packages],
+        "variants": {
+            "counts": {str(outcome): count for outcome, count in found.variants.counts},
+            "notNamed": {str(outcome): count for outcome, count in found.variants.hidden},
+            "unchanged": found.variants.same,
+            "problems": found.variants.problems,
+            "changes": [_variant(each) for each in found.variants.changes],
+        },
+    }
+
+
+def _variant(one: VariantChange) -> Mapping[str, object]:
+    return {
+        "outcome": str(one.outcome),
+        "repository": one.repository,
+        "package": one.package,
+        "upstream": one.upstream,
+        "before": one.was,
+        "rule": one.rule,
     }
 
 

@@ -33,6 +33,7 @@ from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
 from bot.look.impact_places import Downstreams, Opened, Place
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
+from bot.look.impact_variants import ALONE, Around, VariantTrials
 from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
@@ -132,9 +133,12 @@ class ImpactReader:
         looker: Looks at it.
         users: Who uses packages of it.
         others: Other repositories.
+        around: What rules for variants get from others, and which of them may be named.
     """
 
-    def __init__(self, looker: Looker, users: Users, others: Others) -> None:
+    def __init__(
+        self, looker: Looker, users: Users, others: Others, around: Around = ALONE
+    ) -> None:
         self._looker = looker
         self._users = users
         self._others = others
@@ -146,6 +150,7 @@ class ImpactReader:
         self._begun: deque[float] = deque()
         self._kept: dict[tuple[object, ...], PackageImpact] = {}
         self._downstreams = Downstreams(others, looker.clock)
+        self._variants = VariantTrials(around, looker.offload)
 
     def wait(self, *, again: bool = False) -> float | None:
         """Seconds until another head may be tried; None for now.
@@ -163,6 +168,7 @@ class ImpactReader:
         """Drop what is kept: somebody pressed Re-run."""
         self._kept.clear()
         self._downstreams.forget()
+        self._variants.forget()
 
     async def begin(
         self, head: Sha, base_ref: str, adoption: Adoption, *, waited_for: bool = False
@@ -194,7 +200,8 @@ class ImpactReader:
                 users = await self._users.users(str(location))
             here = self._repository.id
             made = await self._offload(plans.upgrades, git, here, plan, users)
-        if not plan.rules and not made.trials and not waited_for:
+            variants = await self._variants.tried(git, plan, self._repository.full_name)
+        if not (plan.rules or made.trials or waited_for) and variants.nothing:
             return None
         mine = [each for each in made.trials if each.user.repository.id == here]
         others = [each for each in made.trials if each.user.repository.id != here]
@@ -220,6 +227,7 @@ class ImpactReader:
                 more=more + made.more + rest,
                 elsewhere=len(theirs) + made.elsewhere + rest,
                 ended=not waiting,
+                variants=variants,
             ),
             until=self._clock.monotonic() + SECONDS,
             waiting=deque(waiting[: plans.MOST_TRIED]),

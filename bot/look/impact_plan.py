@@ -5,17 +5,18 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from bot.git.port import History
+from bot.look import judging
 from bot.look.reader import MirrorReader
 from bot.store.values import UpstreamUser
 from lifecycle import impact, names
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, Policy, VariantUse
 
 MOST_TRIED: Final = 5_000
 """Packages that are tried for one head; of more there are only so many told."""
@@ -59,6 +60,9 @@ class Plan:
         allows: As in `Impact`.
         rules: What they are tried on, by path.
         changed: Packages that were there before and that the head changes, sorted.
+        origin: Where the head left the base branch; "" where they share nothing.
+        wants: How the head configures rules for variants.
+        variants: Rules for variants count on the base branch, and the head may change them.
     """
 
     head: Sha
@@ -71,6 +75,9 @@ class Plan:
     allows: bool = False
     rules: tuple[RulesTrial, ...] = ()
     changed: tuple[str, ...] = ()
+    origin: Sha = Sha("")  # noqa: RUF009
+    wants: VariantUse = field(default_factory=VariantUse)
+    variants: bool = False
 
 
 def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
@@ -92,7 +99,9 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     held, now, tried = (reader.rules(at, base_ref).policy for at in (origin or base, base, head))
     if not (isinstance(held, Policy) and isinstance(now, Policy) and isinstance(tried, Policy)):
         return None
-    changed = tuple(sorted(p for p, t in git.difference(origin, head).packages.items() if all(t)))
+    differs = git.difference(origin, head)
+    changed = tuple(sorted(p for p, t in differs.packages.items() if all(t)))
+    makes = (*judging.paths(held), *judging.paths(tried)) if held.variants or tried.variants else ()
     judged = impact.judged_otherwise(held, tried)
     runs, not_run = impact.trial(now, tried)  # who pushes chooses where a branch begins
     trees = _packages(git, base) if held != tried else {}
@@ -109,6 +118,10 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
         allows=judged and impact.allows_more(now, tried),
         rules=trials,
         changed=changed,
+        origin=origin,
+        wants=tried.variants,
+        variants=base_ref == reader.default_branch
+        and any(judging.is_rule(path, makes) for path in differs.files),
     )
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from bot.config import CONFIG
-from bot.git.port import History, ObjectTooLargeError
+from bot.git.port import ObjectTooLargeError
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
-from cadlib.limits import DEFAULT
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
-from cadlib.package.files import SYMLINK
+from cadlib.package.files import SYMLINK, Files
 from cadlib.yaml import read as read_yaml
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
@@ -26,6 +26,16 @@ from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
 
 Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Full names of repositories, in small letters, and the topics of each."""
+
+
+class States(Protocol):
+    """Where rules are read from; `History` is one."""
+
+    def tree(self, commit: str, path: str) -> str:
+        """Id of the tree at a path of a commit; "" when there is no folder."""
+
+    def files(self, tree: str, limits: PackageLimits) -> Files:
+        """Every file under a tree, by path relative to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +134,7 @@ class RuleBook:
 
 
 def read(
-    git: History,
+    git: States,
     tip: Sha,
     repository: str,
     use: VariantUse,
@@ -190,7 +200,7 @@ def _labels(topics: Topics, repository: str) -> dict[str, str]:
     }
 
 
-def asks_for_topics(git: History, tip: Sha, use: VariantUse) -> bool:
+def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
     """Tell whether the rules of a commit choose anything by topics of repositories.
 
     Args:
@@ -210,7 +220,7 @@ def asks_for_topics(git: History, tip: Sha, use: VariantUse) -> bool:
 
 
 def findings(
-    git: History, head: Sha, use: VariantUse, changed: Iterable[str], address: str = ""
+    git: States, head: Sha, use: VariantUse, changed: Iterable[str], address: str = ""
 ) -> tuple[Finding, ...]:
     """Return what is wrong with the rules as a change leaves them; nothing where it changes none.
 
@@ -257,7 +267,7 @@ def _revision(upstream: Upstream) -> KubeObject:
     )
 
 
-def _files(git: History, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantFile]:
+def _files(git: States, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantFile]:
     seen: set[str] = set()
     for pattern in patterns:
         folder, _, name = pattern.rpartition("/")
@@ -271,7 +281,7 @@ def _files(git: History, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantF
                 yield reading.read(data, path)
 
 
-def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:
+def _blobs(git: States, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:
     """The regular files directly in a folder; one that is too large to be read is a broken file."""
     tree = git.tree(tip, folder)
     if not tree:
@@ -291,7 +301,7 @@ def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]] | Var
 
 
 def objects(
-    git: History, tip: Sha, repository: str, folders: Iterable[ObjectFolder]
+    git: States, tip: Sha, repository: str, folders: Iterable[ObjectFolder]
 ) -> tuple[list[KubeObject], list[VariantFile]]:
     """Return the resources of some folders; files that cannot be read are told as broken ones.
 

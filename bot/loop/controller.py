@@ -134,13 +134,13 @@ class Controller:
         self._dashboards = DashboardHandler(self._serving, store)
         self._dashboard_commands = DashboardCommands(self._serving, settling, store)
         self._named = Named(self._serving, store)
-        self._impacts = Impacts(self._serving, settling, store)
+        books = VariantBooks(self._serving, store)
+        self._impacts = Impacts(self._serving, settling, store, books)
         self._proposals = ProposalHandler(
             self._serving, settling, store, self._unjudged, self._impacts, Pressed(forges, clock)
         )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
-        books = VariantBooks(self._serving, store)
         self._serving.wishes = WantedNow(self._serving, store, books)
         self._variants = VariantsHandler(self._serving, settling, store, books)
 

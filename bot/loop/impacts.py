@@ -17,10 +17,12 @@ from bot.look.assemble import Looked
 from bot.look.impact import MOST_AGAIN, ImpactReader, Other, Trial
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
+from bot.loop.impact_variants import VariantsAround
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.settle import Rest, Settling
+from bot.loop.variant_books import VariantBooks
 from bot.loop.work import LookAgain
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NOTHING, Hint
@@ -76,10 +78,14 @@ class Impacts:
         serving: Finds repositories.
         settling: Brings keys to rest.
         store: The database.
+        books: Reads rules for variants.
     """
 
-    def __init__(self, serving: Serving, settling: Settling, store: Store) -> None:
+    def __init__(
+        self, serving: Serving, settling: Settling, store: Store, books: VariantBooks
+    ) -> None:
         self._serving = serving
+        self._books = books
         self._settling = settling
         self._store = store
         self._readers: Recent[RepositoryId, tuple[ServedRepository, ImpactReader]] = Recent(
@@ -158,7 +164,8 @@ class Impacts:
         known = self._readers.get(served.id)
         if known is None or known[0] is not served:
             others = partial(self._other, served.repository)
-            known = served, ImpactReader(served.looker, self._store.upstreams, others)
+            around = VariantsAround(self._serving, self._books, served)
+            known = served, ImpactReader(served.looker, self._store.upstreams, others, around)
             self._readers.put(served.id, known)
         reconciler = ImpactReconciler(served, self._store, known[1], key, hint, self._tried)
         after = await self._settling.settle(reconciler)

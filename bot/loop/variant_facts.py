@@ -25,7 +25,7 @@ from lifecycle.variants import naming, trailer
 from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage
 from lifecycle.variants.making import shaped
 from lifecycle.variants.objects import Objects
-from lifecycle.variants.pipeline import OWNER
+from lifecycle.variants.pipeline import kept_by
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import UpstreamRevision, locked_number
 from lifecycle.variants.values import Variant
@@ -97,7 +97,7 @@ def _apart(reader: MirrorReader, path: str, folder: str, files: Files) -> bool:
         return True
     file = f"{folder}/{KPTFILE}"
     try:
-        return bool(_owners(kptfiles.read(files[file].data, f"{path}/{file}")))
+        return bool(kept_by(kptfiles.read(files[file].data, f"{path}/{file}")))
     except PackageError:
         return True  # nobody can tell, so it stays
 
@@ -105,7 +105,7 @@ def _apart(reader: MirrorReader, path: str, folder: str, files: Files) -> bool:
 def is_nobodys(here: Here) -> bool:
     """Tell whether a package was made of another one, and says of no variant that it keeps it."""
     kptfile = here.kptfile
-    return kptfile is not None and kptfile.upstream_lock is not None and not _owners(kptfile)
+    return kptfile is not None and kptfile.upstream_lock is not None and not kept_by(kptfile)
 
 
 def released_by_porch(git: History, path: str) -> str:
@@ -148,7 +148,7 @@ def published(
     if lock is not None and upstream is not None:
         same = lock.directory.strip("/") == upstream.ref.directory.strip("/")
         ours = same and lock.repo.removesuffix(".git") == upstream.ref.repo.removesuffix(".git")
-    owners = _owners(here.kptfile)
+    owners = kept_by(here.kptfile)
     if ours and here.workspace.startswith(naming.WORKSPACE):
         owners = {*owners, variant.name}  # Porch keeps whose it is in its cluster
     if variant.spec.adopts and not removed:
@@ -177,20 +177,6 @@ def locked(here: Here, published: PublishedFacts | None) -> UpstreamRevision | N
     if lock is None or here.locked is None or published is None or not published.lock_is_ours:
         return None
     return UpstreamRevision(number=here.locked, commit=lock.commit)
-
-
-def _owners(kptfile: kptfiles.Kptfile) -> set[str]:
-    """The variants that keep a package in step, as it says itself."""
-    owner = kptfile.annotations.get(OWNER, "")
-    return {owner} if owner else _porchs(kptfile)
-
-
-def _porchs(kptfile: kptfiles.Kptfile) -> set[str]:
-    """The variants of Porch that put functions into a package: it goes on under ours."""
-    functions = (*kptfile.mutators, *kptfile.validators)
-    before = f"{naming.FUNCTION}."
-    given = [each.name for each in functions if each.name.startswith(before)]
-    return {each.removeprefix(before).rsplit(".", 2)[0] for each in given if each.count(".") > 2}
 
 
 def sources(variant: Variant, objects: Sequence[Mapping[str, object]]) -> str:
@@ -301,6 +287,6 @@ def _written(git: History, at: Sha, path: str) -> frozenset[str]:
     file = f"{path}/{KPTFILE}"
     data = git.blob(at, file, DEFAULT.file_bytes)
     try:
-        return frozenset(_owners(kptfiles.read(data or b"", file)))
+        return frozenset(kept_by(kptfiles.read(data or b"", file)))
     except PackageError:
         return frozenset()

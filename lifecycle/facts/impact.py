@@ -1,6 +1,7 @@
 """What a change would do to packages that it does not touch: tried out ahead, and told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
@@ -54,6 +55,83 @@ class PackageImpact:
         return not (counted or self.fails or self.mends or self.merges or self.problem)
 
 
+class VariantOutcome(StrEnum):
+    """What would become of a downstream, in the order in which it is told."""
+
+    DELETED = "deleted"
+    """A pull request would propose to delete it."""
+    DRAFTED = "drafted"
+    """A draft of it would be made."""
+    ADOPTED = "adopted"
+    """It is there already, and would be taken over."""
+    NOT_OURS = "not adopted"
+    """It is there already, and the rule does not adopt it: nothing would be done."""
+    REVISED = "revised"
+    """It would be brought to another upstream, or another revision of it."""
+    INJECTED = "injected"
+    """Something else would be injected."""
+    CHANGED = "changed"
+    """Its rule would ask for something else."""
+    LEFT = "no longer followed"
+    """Its rule would be gone, and it would stay as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantChange:
+    """One downstream that rules for variants would want otherwise.
+
+    Attributes:
+        outcome: What would become of it.
+        repository: Full name of its repository; once it is told "" for that of the rules.
+        package: Its path.
+        upstream: What it would be made from, or was, by the rule's name for its repository, such as
+            "blueprints/net/core@v3".
+        was: What it is made from now, where that would be another one.
+        rule: File and line that ask for it, such as "variants/edge.yaml:12".
+        variant: Name of the variant that wants it, or did.
+        adopts: The rule adopts what is there.
+        outside: What chose it stands in another repository, or hangs on topics of one.
+    """
+
+    outcome: VariantOutcome
+    repository: str
+    package: str
+    upstream: str
+    was: str = ""
+    rule: str = ""
+    variant: str = ""
+    adopts: bool = False
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantsImpact:
+    """What a change of the rules for variants would do.
+
+    Attributes:
+        changes: The first downstreams of each outcome that may be named.
+        counts: How many there are of each outcome.
+        hidden: How many of these are not named, since not everybody here can read their repository,
+            or what chose them.
+        same: How many would be wanted as they are.
+        problems: Rules that could not be resolved: while there are any, nothing is removed.
+        unread: Resources or topics of other repositories were not read: the rules of the base
+            branch do not name them so.
+    """
+
+    changes: tuple[VariantChange, ...] = ()
+    counts: tuple[tuple[VariantOutcome, int], ...] = ()
+    hidden: tuple[tuple[VariantOutcome, int], ...] = ()
+    same: int = 0
+    problems: int = 0
+    unread: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        """There is nothing to tell."""
+        return not (self.counts or self.problems)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
     """What a change would do, as far as it was tried.
@@ -76,6 +154,7 @@ class Impact:
         elsewhere: How many of all these are in other repositories.
         tried_elsewhere: How many of those were tried.
         ended: Nothing is left to try, or no time for it.
+        variants: What it would do to what rules for variants want.
     """
 
     base_ref: str
@@ -93,6 +172,7 @@ class Impact:
     elsewhere: int = 0
     tried_elsewhere: int = 0
     ended: bool = False
+    variants: VariantsImpact = field(default_factory=VariantsImpact)
 
     @property
     def left(self) -> int:

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from lifecycle import limits
-from lifecycle.facts.impact import Impact, PackageImpact
+from lifecycle.facts.impact import (
+    Impact,
+    PackageImpact,
+    VariantChange,
+    VariantOutcome,
+    VariantsImpact,
+)
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.messages.findings import finding
 from lifecycle.messages.markdown import code, name, names, number, quote, some
@@ -74,6 +80,7 @@ def title(impact: Impact) -> str:
     parts = [
         _titled(here, impact.total + impact.more - elsewhere, impact.left - impact.left_elsewhere),
         _titled(there, elsewhere, impact.left_elsewhere, where=" of other repositories"),
+        _variants_titled(impact.variants),
     ]
     return "; ".join(filter(None, parts)) or "No other package is affected"
 
@@ -105,7 +112,8 @@ def summary(impact: Impact, *, most: int) -> str:
         impact: It.
         most: Packages that are told with their differences.
     """
-    parts = [_headline(impact), *_counts(impact)]
+    parts = [_headline(impact), *_counts(impact)] if impact.rules or impact.upstreams else []
+    parts += _variants(impact)
     detailed = [each for each in impact.packages if _is_told(each)][:most]
     told: list[PackageImpact] = []
     room = _ROOM - sum(map(len, parts))
@@ -118,6 +126,73 @@ def summary(impact: Impact, *, most: int) -> str:
         told.append(each)
     rest = [each for each in impact.packages if each not in told]
     return "\n\n".join([*parts, *_rest(rest)])
+
+
+_OUTCOMES = {
+    VariantOutcome.DELETED: "would be proposed for deletion",
+    VariantOutcome.DRAFTED: "would get a draft",
+    VariantOutcome.ADOPTED: "would be adopted as it is there",
+    VariantOutcome.NOT_OURS: "would be left alone: there already, and the rule adopts none",
+    VariantOutcome.REVISED: "would be made from another upstream or revision",
+    VariantOutcome.INJECTED: "would have something else injected",
+    VariantOutcome.CHANGED: "would be made by other settings of the rule",
+    VariantOutcome.LEFT: "would no longer be followed",
+}
+
+
+def _variants_titled(found: VariantsImpact) -> str:
+    """What becomes of downstreams, in one line; "" where nothing does."""
+    said = [f"{number(count, 'variant')} {_OUTCOMES[outcome]}" for outcome, count in found.counts]
+    if found.problems:
+        said.append(f"{number(found.problems, 'rule')} for variants cannot be resolved")
+    return "; ".join(said)
+
+
+def _variants(impact: Impact) -> list[str]:
+    """What becomes of downstreams: the first of each kind, the others counted."""
+    found = impact.variants
+    if found.nothing:
+        return []
+    at = f"{code(impact.base_ref)} at `{impact.base[:10]}`"
+    parts = [
+        f"### Variants\n\nWhat the changed rules want, compared with {at}. Nothing was written."
+    ]
+    hidden = dict(found.hidden)
+    for outcome, count in found.counts:
+        named = [each for each in found.changes if each.outcome is outcome][:_MOST_VARIANTS]
+        lines = [f"**{number(count, 'package')} {_OUTCOMES[outcome]}**", ""]
+        lines += [f"- {_variant(each)}" for each in named]
+        if left := count - len(named) - hidden.get(outcome, 0):
+            lines.append(f"- and {left} more")
+        if unnamed := hidden.get(outcome, 0):
+            lines.append(
+                f"- {unnamed} not named: not everybody here can read the repository, or what chose"
+                " them"
+            )
+        parts.append("\n".join(lines))
+    if found.same:
+        parts.append(f"{number(found.same, 'package')} would stay as wanted now.")
+    if found.problems:
+        parts.append(
+            f"{number(found.problems, 'rule')} cannot be resolved; the errors stand at their lines."
+            " While there are any, nothing is removed."
+        )
+    if found.unread:
+        parts.append(
+            "Not read: resources and topics of other repositories that the rules of the base branch"
+            " do not name in the same way."
+        )
+    return ["\n\n".join(parts)]
+
+
+_MOST_VARIANTS = 10
+"""Downstreams of one outcome that are named."""
+
+
+def _variant(one: VariantChange) -> str:
+    where = f"{one.repository}: {one.package or '.'}" if one.repository else one.package
+    made = f"{code(one.was)} to {code(one.upstream)}" if one.was else code(one.upstream)
+    return f"{name(where)}, from {made} ({code(one.rule)})"
 
 
 def _is_told(one: PackageImpact) -> bool:

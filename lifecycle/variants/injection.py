@@ -215,7 +215,7 @@ def _source(
     if not objects:
         return messages.no_such_objects(point.api_version, point.kind)
     for injector in injectors:
-        if not _fits(injector, point):
+        if not fits_kind(injector, point.api_version, point.kind):
             continue
         named = [each for each in objects if each.name == injector.name]
         if len(named) > 1:
@@ -228,9 +228,10 @@ def _source(
     return ""
 
 
-def _fits(injector: Injector, point: InjectionPoint) -> bool:
-    group, version = group_and_version(point.api_version)
-    pairs = ((injector.group, group), (injector.version, version), (injector.kind, point.kind))
+def fits_kind(injector: Injector, api_version: str, kind: str) -> bool:
+    """Tell whether an injector may choose objects of a group, version and kind."""
+    group, version = group_and_version(api_version)
+    pairs = ((injector.group, group), (injector.version, version), (injector.kind, kind))
     return all(wanted is None or wanted == found for wanted, found in pairs)
 
 

@@ -87,11 +87,14 @@ class Objects:
         """Return those of one kind, in the order in which they were given."""
         return tuple(self._found.get((namespace or DEFAULT_NAMESPACE, api_version, kind), ()))
 
+    def every(self) -> Iterable[KubeObject]:
+        """Return all of them."""
+        return (each for some in self._found.values() for each in some)
+
     def without(self, repositories: Collection[str]) -> "Objects":
         """Return those that come from no repository of these names, in small letters."""
         left = tuple(f"{each}/" for each in repositories)
-        found = (each for some in self._found.values() for each in some)
-        return Objects(each for each in found if not each.origin.lower().startswith(left))
+        return Objects(each for each in self.every() if not each.origin.lower().startswith(left))
 
     def values(self, namespace: str) -> list[Mapping[str, Value]]:
         """Return everything in a namespace, in the order in which it was given."""

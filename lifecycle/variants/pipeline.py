@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cadlib.kptfile import text as kptfile_text
+from cadlib.kptfile.values import Kptfile
 from cadlib.yaml import Value, read
 from lifecycle.variants import naming
 from lifecycle.variants.values import Variant
@@ -76,3 +77,17 @@ def _map(value: Value) -> dict[str, Value]:
 
 def _list(value: Value) -> Sequence[Value]:
     return value if isinstance(value, list) else []
+
+
+def kept_by(kptfile: Kptfile) -> set[str]:
+    """Return the names of the variants that keep a package in step, as it says itself.
+
+    Those of Porch put functions into a package: it goes on under ours.
+    """
+    owner = kptfile.annotations.get(OWNER, "")
+    if owner:
+        return {owner}
+    functions = (*kptfile.mutators, *kptfile.validators)
+    before = f"{naming.FUNCTION}."
+    given = [each.name for each in functions if each.name.startswith(before)]
+    return {each.removeprefix(before).rsplit(".", 2)[0] for each in given if each.count(".") > 2}

@@ -140,3 +140,36 @@ def test_a_pull_request_has_its_own_base() -> None:
     result = impact("acme/blueprints#12", "--base", "main")
     assert "a pull request has its own base branch: leave --base out" in result.stderr
     assert result.exit_code == 2
+
+
+def test_a_rule_for_variants_is_compared_with_what_is_there(top: Path) -> None:
+    """Short-cuts refused: a file with a rule is tried in the place of `.porchbot.yaml`; packages
+    alone are told."""
+    config = "version: 1\nvariants: [variants/*.yaml]\nrepositories: {here: {}}\n"
+    text = (
+        "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: shop}\n"
+        "spec:\n  upstream: {repo: here, package: net/core, revision: REVISION}\n"
+        "  downstream: {repo: here, package: PACKAGE}\n"
+    )
+    first = text.replace("REVISION", "1").replace("PACKAGE", "apps/shop")
+    write(top, {".porchbot.yaml": config, "variants/shop.yaml": first})
+    git(top, "add", "--all")
+    git(top, "commit", "--quiet", "--message", "rules")
+    file = top / "variants/shop.yaml"
+
+    file.write_text(first.replace("revision: 1", "revision: 2"))
+    result = impact(file)
+    assert result.exit_code == 0
+    assert (
+        result.stdout.splitlines()[0] == "1 variant would be made from another upstream or revision"
+    )
+    assert "- apps/shop, from here/net/core@v1 to here/net/core@v2 (variants/shop.yaml:" in (
+        result.stdout
+    )
+
+    file.write_text(first.replace("apps/shop", "net/edge"))
+    found = json.loads(impact(file, "--json").stdout)["variants"]
+    assert found["counts"] == {"not adopted": 1, "no longer followed": 1}
+    assert {each["package"] for each in found["changes"]} == {"net/edge", "apps/shop"}
+    file.write_text(first)
+    assert "Nothing to test" in impact(file).stdout

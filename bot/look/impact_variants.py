@@ -1,0 +1,234 @@
+"""What a change of the rules for variants would do: resolved as a branch has them, and compared.
+
+What other repositories lend is taken as the rules of the default branch read it: nobody who only
+pushes a branch gets to see more of them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from bot.clock import Offload
+from bot.look import variant_rules
+from bot.look.drafted_from import MOST_BYTES
+from bot.look.impact_plan import Plan
+from bot.look.variant_rules import Outside, RuleBook, States, Topics
+from cadlib.errors import PackageError
+from cadlib.kptfile import reader as kptfiles
+from cadlib.package.files import KPTFILE
+from lifecycle import impact_variants as deciding
+from lifecycle.facts.impact import VariantChange, VariantsImpact
+from lifecycle.impact_variants import Wanted
+from lifecycle.names import Sha
+from lifecycle.policy import ObjectFolder, VariantUse
+from lifecycle.variants.pipeline import kept_by
+
+MOST_NAMED: Final = 30
+"""Other repositories of which it is asked whether they may be named; packages in further ones are
+counted."""
+
+MOST_KEPT: Final = 50
+"""Changes of rules of one repository of which is kept what came of them."""
+
+
+class Packages(States, Protocol):
+    """Where rules and packages are; `History` is one."""
+
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        """The first bytes of a file; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What rules get from other repositories.
+
+    Attributes:
+        use: How the rules of the default branch are configured that it was read for.
+        outside: Resources of other repositories.
+        topics: Topics of repositories.
+    """
+
+    use: VariantUse = field(default_factory=VariantUse)
+    outside: Sequence[Outside] = ()
+    topics: Topics = ()
+
+
+class Around(Protocol):
+    """Knows other repositories."""
+
+    async def lent(self) -> Lent:
+        """What the rules of the default branch get from them now."""
+
+    async def named(self, names: Collection[str]) -> Mapping[str, str]:
+        """Those that may be named to everybody who can read this one, to their full names.
+
+        Args:
+            names: Full names in small letters.
+        """
+
+
+class Alone:
+    """Implements `Around` where no other repository is known."""
+
+    async def lent(self) -> Lent:
+        """Nothing."""
+        return Lent()
+
+    async def named(self, _names: Collection[str]) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+
+ALONE: Final = Alone()
+
+
+class VariantTrials:
+    """Compares rules for variants of one repository.
+
+    Args:
+        around: Knows others.
+        offload: Where git is read, and rules are resolved.
+    """
+
+    def __init__(self, around: Around, offload: Offload) -> None:
+        self._around = around
+        self._offload = offload
+        self._kept: dict[tuple[object, ...], Compared] = {}
+
+    def forget(self) -> None:
+        """Drop what is kept."""
+        self._kept.clear()
+
+    async def tried(self, git: Packages, plan: Plan, own: str) -> VariantsImpact:
+        """Return what a head would do to what its repository's rules want.
+
+        Args:
+            git: The mirror, opened.
+            plan: What is to be tried; its rules for variants are those of the default branch.
+            own: Full name of the repository.
+        """
+        if not plan.variants:
+            return VariantsImpact()
+        lent = await self._around.lent()
+        key = await self._offload(_key, git, plan, lent)
+        found = self._kept.get(key)
+        if found is None:
+            found = await self._offload(compared, git, plan, own, lent)
+            while len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = found
+
+        keepers = partial(_keepers, git, plan.base)
+        changes = await self._offload(deciding.as_things_stand, found.changes, own, keepers)
+        others = sorted({e.repository for e in changes if not e.outside} - {own.lower()})
+        named = await self._around.named(others[:MOST_NAMED]) if others else {}
+        return deciding.told(
+            changes, found.wanted, found.problems, own=own, named=named, unread=found.unread
+        )
+
+
+def alone(git: Packages, plan: Plan, own: str) -> VariantsImpact:
+    """Return the same as `VariantTrials.tried`, where no other repository is known.
+
+    Args:
+        git: Where both states of the rules are.
+        plan: Which they are.
+        own: Full name of the repository; "" where it is not known.
+    """
+    found = compared(git, plan, own, Lent())
+    changes = deciding.as_things_stand(found.changes, own, partial(_keepers, git, plan.base))
+    return deciding.told(
+        changes, found.wanted, found.problems, own=own, named={}, unread=found.unread
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of a comparison.
+
+    Attributes:
+        changes: Downstreams that would be wanted otherwise.
+        wanted: How many would be wanted.
+        problems: Rules that cannot be resolved, and could be before.
+        unread: Something of other repositories was not read for it.
+    """
+
+    changes: tuple[VariantChange, ...]
+    wanted: int
+    problems: int
+    unread: bool
+
+
+def compared(git: Packages, plan: Plan, own: str, lent: Lent) -> Compared:
+    """Resolve rules as a branch began with them and as it has them, and compare what they want.
+
+    Args:
+        git: Where both are.
+        plan: Which they are.
+        own: Full name of the repository.
+        lent: What they get from others.
+    """
+    sides = (plan.origin, plan.held.variants), (plan.head, plan.wants)
+    books, unread = list[RuleBook](), False
+    for at, use in sides:
+        outside = [each for each in lent.outside if _same(each.repository, use, lent.use)]
+        unread = unread or _asks_for_more(use, outside) or _asks_for_topics(git, at, use, lent)
+        books.append(variant_rules.read(git, at, own, use, outside, lent.topics))
+    before, after = map(_wanted, books)
+    return Compared(
+        changes=deciding.difference(before, after),
+        wanted=len(after.variants),
+        problems=after.problems,
+        unread=unread,
+    )
+
+
+def _wanted(book: RuleBook) -> Wanted:
+    there = {book.place(each): each for each in book.variants}
+    return Wanted(variants=there, objects=book.objects, problems=len(book.problems))
+
+
+def _asks_for_topics(git: Packages, at: Sha, use: VariantUse, lent: Lent) -> bool:
+    """Whether rules choose by topics that were not asked for."""
+    known, wanted = (
+        {each.repository.lower() for each in one.repositories.values()} for one in (lent.use, use)
+    )
+    asked = bool(lent.topics) and wanted <= known
+    return bool(wanted) and not asked and variant_rules.asks_for_topics(git, at, use)
+
+
+def _same(repository: str, one: VariantUse, other: VariantUse) -> bool:
+    """Whether two configurations read the same of another repository."""
+    return _folders(one, repository) == _folders(other, repository)
+
+
+def _folders(use: VariantUse, repository: str) -> list[ObjectFolder]:
+    return [each for each in use.objects if each.repository.lower() == repository]
+
+
+def _asks_for_more(use: VariantUse, outside: Sequence[Outside]) -> bool:
+    """Whether a configuration reads of another repository what was not read."""
+    read = {each.repository for each in outside}
+    return any(each.repository and each.repository.lower() not in read for each in use.objects)
+
+
+def _keepers(git: Packages, base: Sha, package: str) -> Collection[str] | None:
+    """The variants that keep a package of the base branch; None where there is none."""
+    path = f"{package}/{KPTFILE}".lstrip("/")
+    data = git.blob(base, path, MOST_BYTES)
+    try:
+        return None if data is None else kept_by(kptfiles.read(data, path=path))
+    except PackageError:
+        return ()
+
+
+def _key(git: Packages, plan: Plan, lent: Lent) -> tuple[object, ...]:
+    """What a comparison follows from: the folders of rules and resources, and what is lent."""
+    states = []
+    for at, use in ((plan.origin, plan.held.variants), (plan.head, plan.wants)):
+        folders = {each.rpartition("/")[0] for each in use.files}
+        folders |= {each.directory for each in use.objects if not each.repository}
+        states.append((repr(use), tuple((f, git.tree(at, f)) for f in sorted(folders))))
+    tips = tuple((each.repository, each.tip) for each in lent.outside)
+    return *states, repr(lent.use), tips, lent.topics

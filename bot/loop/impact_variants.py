@@ -1,0 +1,43 @@
+"""What rules for variants get from other repositories, for those who try a change of them."""
+
+from collections.abc import Collection, Mapping
+
+from bot.look.impact_variants import Lent
+from bot.loop.repository import ServedRepository
+from bot.loop.serving import Serving
+from bot.loop.variant_books import Ruling, VariantBooks
+from bot.loop.variant_telling import rules_of
+
+
+class VariantsAround:
+    """Implements `bot.look.impact_variants.Around` for one repository.
+
+    Args:
+        serving: Finds repositories.
+        books: Reads rules.
+        served: The repository.
+    """
+
+    def __init__(self, serving: Serving, books: VariantBooks, served: ServedRepository) -> None:
+        self._serving = serving
+        self._books = books
+        self._served = served
+
+    async def lent(self) -> Lent:
+        """What the rules of the default branch get from others now."""
+        rules = await rules_of(self._served)
+        if rules is None:
+            return Lent()
+        tip, policy = rules
+        book = await self._books.book(Ruling(self._served, tip, policy))
+        return Lent(policy.variants, book.outside, book.topics)
+
+    async def named(self, names: Collection[str]) -> Mapping[str, str]:
+        """Those that everybody can read, or nobody else than who can read this one."""
+        me, around = self._served.repository, self._serving.around
+        there = await around.named(self._served.id.forge, sorted(names))
+        return {
+            each.full_name.lower(): each.full_name
+            for each in there
+            if await around.is_shown(each, me, ())
+        }
