@@ -6,6 +6,7 @@ once more.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import structlog
 
@@ -67,7 +68,7 @@ async def merge(
         await proposals.refuse(*place, left, (QUEUE_SHOWN,))
         return DONE
     if result.obstacle is None:
-        return DONE
+        return replace(DONE, commit=result.commit)
     failure = result.obstacle.failure
     passing = failure is MergeFailure.TRANSIENT
     refusal = MergeRefusal(

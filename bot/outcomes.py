@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
@@ -27,10 +27,12 @@ class ActionResult:
     Attributes:
         outcome: How it went.
         why: What the forge or git said to that; "" where there is nothing to say.
+        commit: What it made that git will show, as far as the forge said.
     """
 
     outcome: ActionOutcome
     why: str = ""
+    commit: str = field(default="", compare=False)
 
 
 DONE = ActionResult(ActionOutcome.DONE)

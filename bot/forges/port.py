@@ -319,11 +319,13 @@ class MergeResult:
         obstacle: Why it was not made; None when it was.
         reason: The forge's own words; "" when merged.
         queued: It is in the merge queue, which merges it or does not.
+        commit: Where the base branch came to, as far as the forge said; git will show it.
     """
 
     obstacle: MergeObstacle | None = None
     reason: str = ""
     queued: bool = False
+    commit: str = field(default="", compare=False)
 
 
 MERGED = MergeResult()

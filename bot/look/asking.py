@@ -85,15 +85,16 @@ class Asker:
             head: The branch.
             numbers: Pull requests to ask about even if they are closed and settled.
             rerun: Somebody pressed Re-run.
-            publishing: A merge may follow: commit statuses at the head are asked for as well.
+            publishing: A merge may follow: commit statuses at the head, and all pull requests
+                there, are asked for as well.
         """
         with metrics.STEP_SECONDS.labels("ask").time():
             pulls, elsewhere = await self._pulls(head, numbers)
             relevant = await self._relevant(pulls, numbers)
             open_head = next((p.head for p in relevant if p.open), None)
-            checks, statuses, states = await asyncio.gather(
+            checks, (statuses, at_head), states = await asyncio.gather(
                 self.checks(open_head),
-                self._statuses(open_head if publishing else None),
+                self._of_others(open_head if publishing else None),
                 asyncio.gather(*(self._pull_state(pull) for pull in relevant)),
             )
         return HeadState(
@@ -104,6 +105,7 @@ class Asker:
             checks=checks,
             statuses=statuses,
             rerun=rerun,
+            at_head=at_head,
         )
 
     async def checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
@@ -237,8 +239,16 @@ class Asker:
             )
         )
 
-    async def _statuses(self, head: Sha | None) -> Mapping[Context, CheckState] | None:
-        return await self._forge.statuses(head) if head else None
+    async def _of_others(
+        self, head: Sha | None
+    ) -> tuple[Mapping[Context, CheckState] | None, tuple[ListedProposal, ...]]:
+        """Commit statuses at a commit, and the open pull requests that have it as their head."""
+        if head is None:
+            return None, ()
+        statuses, pulls = await asyncio.gather(
+            self._forge.statuses(head), self._forge.proposals_at(head)
+        )
+        return statuses, tuple(pull for pull in pulls if pull.open)
 
     async def _required(self, pull: ListedProposal) -> tuple[RequiredCheck, ...]:
         """Checks that the base branch requires; only asked once it is proposed."""

@@ -246,9 +246,7 @@ class Looker:
             found = await self.look(there, adoption, only, rerun=False, since=began, alone=True)
             return found.facts
 
-        others, news = await self._sharing.same_commit(
-            head, state, look_alone, publishing=publishing
-        )
+        others, news = await self._sharing.same_commit(head, state, look_alone)
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
         if not publishing and looked.facts.may_be_tried:
             proposals = await self._with_effects(proposals, adoption, began)

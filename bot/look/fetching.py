@@ -112,10 +112,17 @@ class Fetcher:
     async def fetch_related(
         self, reader: MirrorReader, head: Sha, base_ref: str, basis: Basis, since: float
     ) -> None:
-        """Fetch and learn what a proposal's reading will ask for.
+        """Fetch and learn what a proposal's reading will ask for; see `related`."""
+        packages = await self.related(reader, head, base_ref, basis, since)
+        await self.learn(reader.tags, packages, since)
+
+    async def related(
+        self, reader: MirrorReader, head: Sha, base_ref: str, basis: Basis, since: float
+    ) -> set[str]:
+        """Fetch the other branches that count for a proposal; returns the packages to `learn`.
 
         Args:
-            reader: Reads git; its tags get to know the packages.
+            reader: Reads git.
             head: The proposal's head.
             base_ref: Its base branch.
             basis: What it is compared with.
@@ -123,8 +130,7 @@ class Fetcher:
         """
         others = await self._offload(reader.publishing, base_ref, basis)
         await self.fetch(Scope(others), since)
-        packages = await self._offload(reader.packages, head, base_ref, basis)
-        await self.learn(reader.tags, packages, since)
+        return await self._offload(reader.packages, head, base_ref, basis)
 
     async def learn(self, tags: Tags, packages: Collection[str], since: float) -> None:
         """Learn how packages, and those inside them, stand with their tags.

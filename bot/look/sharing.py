@@ -48,13 +48,14 @@ class Overlaps:
         return tuple(found), frozenset(news)
 
     async def same_commit(
-        self, head: HeadBranch, state: HeadState, look: LookAlone, *, publishing: bool
+        self, head: HeadBranch, state: HeadState, look: LookAlone
     ) -> tuple[tuple[Facts, ...] | None, frozenset[ProposalKey]]:
         """Open proposals of other head branches at the same commit, and whom that is news for.
 
         A check belongs to a commit, so they pass or wait together. The index knows all that were
-        looked at; before a merge turns the check green, the forge is asked as well. None where
-        there are too many: what one look takes must not grow with what strangers open (ADR 21).
+        looked at; before a merge turns the check green, the forge told of all (`at_head`). None
+        where there are too many: what one look takes must not grow with what strangers open
+        (ADR 21).
         """
         me, commit = self._repository_id, state.open_head
         mine = [each.pull.number for each in state.relevant if each.pull.open]
@@ -65,8 +66,7 @@ class Overlaps:
         numbers = set(sharing.now)
         if len(numbers) > MOST_SHARED:
             numbers = await self._still_open(numbers, commit)
-        if publishing and commit:
-            numbers |= {p.number for p in await self._forge.proposals_at(commit) if p.open}
+        numbers |= {pull.number for pull in state.at_head}
         numbers -= set(mine)
         if len(numbers) > MOST_SHARED:
             return None, news

@@ -101,6 +101,7 @@ class HeadState:
         checks: Check runs at `open_head`.
         statuses: Commit statuses at `open_head`; None when nobody asked for them yet.
         rerun: Somebody pressed Re-run.
+        at_head: Open pull requests at `open_head`, of whatever branch, where a merge may follow.
     """
 
     pulls: tuple[ListedProposal, ...]
@@ -110,6 +111,7 @@ class HeadState:
     statuses: Mapping[Context, CheckState] | None
     rerun: bool
     elsewhere: tuple[ListedProposal, ...] = ()
+    at_head: tuple[ListedProposal, ...] = ()
 
     def ended(self, tip: Sha | None) -> bool:
         """Tell whether the newest pull request was closed unmerged, or merged as the branch stands.

@@ -23,7 +23,7 @@ from bot.store.hints import NOTHING, PUBLISHING, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 from lifecycle import names
-from lifecycle.actions import Action, Tag, for_publishing
+from lifecycle.actions import Action, Merge, Tag, for_publishing
 from lifecycle.decide import decide
 from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_BASE
@@ -157,6 +157,7 @@ class PublishingReconciler:
         self._pull = pull
         self._branch = served.key_of(pull)
         self.hint = hint
+        self._merged: frozenset[str] = frozenset()
         self.key = str(self._branch)
         self.waiting = f"{self.key}#{pull.number}"
 
@@ -174,6 +175,7 @@ class PublishingReconciler:
             frozenset({number}),
             rerun=False,
             publishing=True,
+            heads=self._merged,  # git need not be asked whether anything changed
             since=since,
         )
         if looked.again is not None:
@@ -198,6 +200,8 @@ class PublishingReconciler:
     ) -> ActionOutcome | Rest:
         """Carry out actions, and wake those for whom a tag is news."""
         outcome = await self._served.performer.perform(actions, looked, report, NOTHING)
+        made = {report.of(action).commit for action in actions if isinstance(action, Merge)}
+        self._merged |= made - {""}
         await tell(self._store.queue, self._served.repository)
         if any(isinstance(action, Tag) for action in actions):
             # Other proposals of these packages name the next number, which this has taken.

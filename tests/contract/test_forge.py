@@ -724,7 +724,8 @@ async def test_a_merge_is_made_of_the_head_that_was_named(place: Place) -> None:
     moved = await _merged(place, number, old, *args)
     assert moved.obstacle is MergeObstacle.HEAD_MOVED
     assert not (await place.forge.proposal(number)).merged
-    assert (await _merged(place, number, head, *args)).obstacle is None
+    made = await _merged(place, number, head, *args)
+    assert (made.obstacle, made.commit) == (None, place.tip("main"))
     again = await place.forge.merge(number, head, *args)
     assert again.obstacle in {None, MergeObstacle.UNKNOWN}
 

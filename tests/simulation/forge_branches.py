@@ -9,7 +9,6 @@ from bot.forges.github.branches import MOST_MOVES, tag_failure
 from bot.forges.github.http import GitHubAnswer
 from bot.forges.github.merging import merge_failure
 from bot.forges.port import (
-    MERGED,
     AnnotatedTag,
     ForgeMissingError,
     MergeQueue,
@@ -278,7 +277,7 @@ class Branches(Asking):
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
     ) -> MergeResult:
-        def merge(caller: Caller) -> None:
+        def merge(caller: Caller) -> str:
             pull = self._pull(number)
             workflows.check_merge(self._state, pull, caller)
             self._state.pulls.merge(
@@ -289,8 +288,9 @@ class Branches(Asking):
                 title=sayable(title),
                 message=sayable(message),
             )
+            return pull.merge_commit_sha or ""
 
         answer = await self._answer("merge", f"PUT {PULL}/merge", merge, number)
         if isinstance(answer, GitHubAnswer):
             return merge_failure(answer)
-        return MERGED
+        return MergeResult(commit=answer)

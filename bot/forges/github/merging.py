@@ -17,7 +17,7 @@ from bot.forges.github.http import (
     failure,
     graphql,
 )
-from bot.forges.port import MERGED, ForgeBusyError, MergeQueue, MergeResult, QueueEntry
+from bot.forges.port import ForgeBusyError, MergeQueue, MergeResult, QueueEntry
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.names import Sha, branch_ref
 
@@ -92,7 +92,7 @@ def merge(pool: Clients, path: str, body: JSONObject) -> MergeResult:
     if not answer.ok:
         return merge_failure(answer)
     if isinstance(answer.data, dict) and answer.data.get("merged") is True:
-        return MERGED
+        return MergeResult(commit=str(answer.data.get("sha") or ""))
     raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
 
 

@@ -90,7 +90,8 @@ class Merging(StatusChecks):
         } | ({"squash_commit_message": text} if squash else {})
         answer = await self._ask("merge", "PUT", f"{place(number)}/merge", body)
         if answer.ok and answer.data.get("state") == "merged":
-            return MERGED
+            told = (answer.data.get(f"{kind}_commit_sha") for kind in ("merge", "squash"))
+            return MergeResult(commit=next(filter(None, told), head))
         if answer.status in {401, 403}:
             return MergeResult(MergeObstacle.PERMISSION, answer.reason)
         if not answer.ok and answer.status not in _NOT_MERGED:

@@ -72,6 +72,9 @@ class _Talk:
     async def required_checks(self, _: str) -> tuple[RequiredCheck, ...]:
         return ()
 
+    async def proposals_at(self, _: Sha) -> tuple[ListedProposal, ...]:
+        return ()
+
     async def statuses(self, _: Sha) -> dict[Context, CheckState]:
         return {}
 
