@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException
@@ -119,6 +120,7 @@ class _Connection:
 
         Raises:
             OddAnswerError: It is too long, or broke off.
+            TimeoutError: It took too long.
         """
         with _Ending(self):
             self._http.request(request.method, request.path, request.body or None, request.headers)
@@ -128,8 +130,10 @@ class _Connection:
             while len(body) <= request.most and (piece := answer.read1(_PIECE)):
                 body += piece
         long = len(body) > request.most
-        if (long and not request.cut) or (answer.length and not long):
-            raise OddAnswerError(f"an answer of more than {request.most} bytes, or not whole")
+        if long and not request.cut:
+            raise OddAnswerError(f"an answer of more than {request.most} bytes")
+        if answer.length and not long:
+            raise OddAnswerError("an answer that broke off")
         kind = answer.headers.get_content_type()
         again = not answer.will_close and not long
         answer.close()
@@ -160,14 +164,18 @@ class _Ending:
     """Ends what is under way on a connection when it takes too long, however slowly bytes come."""
 
     def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
         self._timer = threading.Timer(connection.seconds, connection.end)
         self._timer.daemon = True
 
     def __enter__(self) -> None:
         self._timer.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         self._timer.cancel()
+        if self._connection.overdue:  # what came until then is no answer, and no error of theirs
+            seconds = self._connection.seconds
+            raise TimeoutError(f"no whole answer within {seconds:g} s") from error
 
 
 class Connections:
@@ -192,12 +200,9 @@ class Connections:
         """
         kept = self._take(address)
         if kept is not None:
-            try:
+            # It may have been closed meanwhile, which no connection tells before it is used.
+            with suppress(ConnectionError):
                 return self._talk(kept, request)
-            except ConnectionError:
-                if kept.overdue:
-                    raise
-                # It was closed meanwhile, which no connection tells before it is used.
         return self._talk(_Connection(address, self._seconds), request)
 
     def close(self) -> None:

@@ -160,18 +160,21 @@ class Doors:
         headers |= {"Authorization": basic(credentials)} if credentials else {}
         asked = Request("GET", f"{url.path.rstrip('/')}{_SERVICE}", headers, most=MOST_TOLD)
         host = url.hostname or ""
-        reason = ""
+        fault, problem = UpstreamFault.UNREACHABLE, texts.unreachable(host, "")
         connections = Connections(self._seconds)  # hosts are asked too seldom to keep any
         try:
             for each in addresses:
                 try:
                     at = Address(host, _port(url), secure, authority, each)
                     return connections.ask(at, asked)
+                except TimeoutError:
+                    fault, problem = UpstreamFault.TOO_SLOW, texts.too_slow(host, self._seconds)
                 except FAILURES as error:
                     reason = " ".join(str(error).split()) or type(error).__name__
+                    fault, problem = UpstreamFault.UNREACHABLE, texts.unreachable(host, reason)
         finally:
             connections.close()
-        raise UpstreamError(UpstreamFault.UNREACHABLE, *texts.unreachable(host, reason))
+        raise UpstreamError(fault, *problem)
 
     def _next(self, url: SplitResult, location: str) -> SplitResult:
         """Where an answer leads to: a repository by the same service, or nowhere."""

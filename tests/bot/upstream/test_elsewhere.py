@@ -6,6 +6,7 @@ Longer than 400 lines: what a server does to whoever fetches from it, one test e
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_network
@@ -422,6 +423,35 @@ def test_a_repository_that_hangs_is_ended(remote: Remote, tmp_path: Path) -> Non
         f"{remote.url}//net/core@main did not answer within 1 s. Try again, or check the host.",
     )
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_first_answer_that_comes_byte_by_byte_is_slow(
+    remote: Remote, tmp_path: Path, headers: bool
+) -> None:
+    """The short-cut cuts it off and says what that looks like: too many bytes, or a lost line."""
+
+    def drips(request: BaseHTTPRequestHandler, _: bytes) -> bool:
+        with suppress(OSError):
+            request.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            request.wfile.write(b"Content-Length: 100000\r\n\r\n" if headers else b"X-Long: ")
+            while True:
+                request.wfile.write(b"0")
+                time.sleep(0.05)
+        request.close_connection = True
+        return True
+
+    remote.odd = drips
+    kept = Elsewhere(tmp_path / "kept", Doors(reach(remote), seconds=0.5))
+
+    said = refused(
+        lambda: kept.fetch(GitReference(remote.url, "net/core", "main"), READER, anything)
+    )
+
+    assert said == (
+        UpstreamFault.TOO_SLOW,
+        "127.0.0.1 did not answer within 0.5 s. Try again, or check the host.",
+    )
 
 
 def test_a_package_of_too_many_files_is_not_fetched(remote: Remote, tmp_path: Path) -> None:
