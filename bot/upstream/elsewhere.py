@@ -208,10 +208,20 @@ class Elsewhere:
         return remote.lacking(trees, blobs)
 
     def _read(self, kept: Path, wanted: GitReference, name: str) -> Came:
+        try:
+            return self._read_whole(kept, wanted, name)
+        except UpstreamError as error:
+            if error.fault is UpstreamFault.UNREACHABLE:  # it lacks something: fetched anew then
+                shutil.rmtree(kept, ignore_errors=True)
+            raise
+
+    def _read_whole(self, kept: Path, wanted: GitReference, name: str) -> Came:
         remote.used(kept)
         place = f"{wanted.repo}//{wanted.directory}".rstrip("/")
         with closing(_Trees(kept)) as trees:
             commit = trees.commit(wanted.ref if is_commit(wanted.ref) else _WANTED)
+            if not commit:
+                raise trees.unreadable(wanted.ref, None)
             tree = trees.tree(commit, wanted.directory)
             if not tree:
                 problem = texts.no_folder(wanted.directory, wanted.repo, wanted.ref)
@@ -302,9 +312,7 @@ class _Trees(StoredTrees):
     def unreadable(self, sha: str, error: Exception | None) -> Exception:
         """What was fetched is not whole: it is no repository, or damaged."""
         said = str(error) if error else f"object {sha} is missing"
-        return UpstreamError(
-            UpstreamFault.UNREACHABLE, *texts.unreachable("what was fetched", said)
-        )
+        return UpstreamError(UpstreamFault.UNREACHABLE, *texts.not_whole(said))
 
     def too_wide(self, tree: str) -> Exception:
         """A folder that is not read."""

@@ -103,7 +103,8 @@ class Calls:
         if not missing:
             return None
         done = self.fetch(WITHOUT_FILES, "--stdin", text="\n".join(missing) + "\n")
-        return self.fetch("--depth=1", "--refetch", again) if done.status else done
+        # A fetch that names no filter takes that of the remote, and would leave them out again.
+        return self.fetch("--no-filter", "--depth=1", "--refetch", again) if done.status else done
 
 
 def settle(folder: Path) -> None:

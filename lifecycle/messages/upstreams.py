@@ -245,6 +245,11 @@ def too_much(place: str, most: int) -> Problem:
     )
 
 
+def not_whole(reason: str) -> Problem:
+    """A repository that did not give all that was asked for."""
+    return f"what was fetched is not whole: {reason}", "Try again, or check the host"
+
+
 def too_slow(place: str, seconds: float) -> Problem:
     """A repository that does not answer in time."""
     return f"{place} did not answer within {seconds:g} s", "Try again, or check the host"

@@ -454,6 +454,38 @@ def test_a_first_answer_that_comes_byte_by_byte_is_slow(
     )
 
 
+def test_files_that_did_not_come_by_themselves_come_with_all(
+    remote: Remote, tmp_path: Path
+) -> None:
+    """The short-cut asks again by the filter that left them out, and keeps a package without."""
+    remote.git("config", "uploadpack.allowFilter", "true")
+    fetched: list[bool] = []
+
+    def breaks_off_once(request: BaseHTTPRequestHandler, body: bytes) -> bool:
+        if b"command=fetch" not in body:
+            return False
+        fetched.append(len(fetched) == 1)
+        if fetched[-1]:
+            request.send_error(500)
+        return fetched[-1]
+
+    remote.odd = breaks_off_once
+
+    assert get(remote, tmp_path, "main").files["Kptfile"] == Entry(KPTFILE)
+    assert fetched == [False, True, False]
+
+
+def test_what_is_kept_and_not_whole_is_fetched_anew(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut says for ever what is missing, once something is."""
+    commit = remote.refs()["refs/heads/main"]
+    get(remote, tmp_path, commit)
+    for each in (tmp_path / "kept").glob("*.git/objects/pack/*"):
+        each.unlink()
+
+    assert refused(lambda: get(remote, tmp_path, commit))[0] is UpstreamFault.UNREACHABLE
+    assert get(remote, tmp_path, commit).files["Kptfile"] == Entry(KPTFILE)
+
+
 def test_a_package_of_too_many_files_is_not_fetched(remote: Remote, tmp_path: Path) -> None:
     remote.git("config", "uploadpack.allowFilter", "true")
     kept = fetcher(tmp_path, reach(remote), limits=PackageLimits(files=1))
