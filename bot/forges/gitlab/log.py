@@ -12,6 +12,7 @@ Source: https://docs.gitlab.com/api/project_webhooks/#list-all-events-for-a-proj
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,64 @@ _WANTED = "read the log of a webhook"
 MOST_KEPT = 32 * 1024**2
 """Bytes of what was sent that are kept from when it is listed until it is taken in."""
 
+SHARE = 2 * 1024**2
+"""Bytes of these that one project may take; what is not kept is asked for again."""
+
+LATER = (0, 20, 40)
+"""Where an entry is looked for again, behind its place: each that comes moves the others on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an entry was listed.
+
+    Attributes:
+        project: The project's number.
+        hook: The webhook's.
+        at: How many stood before it.
+    """
+
+    project: int
+    hook: int
+    at: int
+
+    @property
+    def path(self) -> str:
+        """Of the log."""
+        return f"/projects/{self.project}/hooks/{self.hook}/events"
+
+
+class _Kept:
+    """Entries of the page that was listed last; each project has a share of the room."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, _Place] = {}
+        self._entries: dict[int, JSONObject] = {}
+        self._sizes: dict[int, int] = {}
+        self._bytes = 0
+
+    def get(self, number: int) -> JSONObject | None:
+        """The entry of that number; None where it is not kept."""
+        return self._entries.get(number)
+
+    def add(self, place: _Place, tried: JSONObject, size: int) -> None:
+        """Remember where an entry is, and keep it where there is room."""
+        number, used = int(tried["id"]), self._sizes.get(place.project, 0)
+        self.places[number] = place
+        if used + size <= SHARE and self._bytes + size <= MOST_KEPT:
+            kept = ("request_headers", "request_data")
+            self._entries[number] = {name: tried.get(name) for name in kept}
+            self._sizes[place.project] = used + size
+            self._bytes += size
+
+    def again(self, project: int, found: Mapping[int, JSONObject]) -> None:
+        """Keep other entries of a project, oldest first as they are read, in the place of those."""
+        for number in [n for n in self._entries if self.places[n].project == project]:
+            del self._entries[number]
+        self._bytes -= self._sizes.pop(project, 0)
+        for number in sorted(self.places.keys() & found):
+            self.add(self.places[number], found[number], len(_sent(found[number])[1]))
+
 
 class DeliveryLog:
     """Reads the logs.
@@ -54,8 +113,7 @@ class DeliveryLog:
     def __init__(self, user: GitLabUser, ours: OurHooks | None = None) -> None:
         self._user = user
         self._ours = ours
-        self._tries: dict[int, JSONObject] = {}
-        self._kept = 0
+        self._kept = _Kept()
 
     async def failed(self, projects: Sequence[Repository], page: str) -> FailedDeliveries:
         """A page of each log, what was not accepted alone, newest first.
@@ -64,8 +122,7 @@ class DeliveryLog:
             projects: Those whose webhooks are meant.
             page: Which page of each log; "" for the first.
         """
-        if not page:
-            self._tries, self._kept = {}, 0
+        self._kept = _Kept()
         found: list[FailedDelivery] = []
         more, read = False, not projects
         broken: ForgeBusyError | None = None
@@ -95,12 +152,12 @@ class DeliveryLog:
         found: list[FailedDelivery] = []
         full, project = False, repository.id.number
         for hook in await self._hooks(repository):
-            path = f"/projects/{project}/hooks/{hook}/events"
-            told, more = await paging.page(self._user.clients, _WANTED, path, int(page))
+            place = _Place(project, hook, (int(page) - 1) * paging.SIZES[0])
+            told, more = await paging.page(self._user.clients, _WANTED, place.path, int(page))
             full = full or more
-            for each in told:
+            for before, each in enumerate(told):
                 try:
-                    found += [] if _accepted(each) else [self._listed(each, project)]
+                    found += [] if _accepted(each) else [self._listed(each, place, before)]
                 except (AttributeError, KeyError, TypeError, ValueError, WebhookError) as error:
                     log.warning("logged delivery not read", hook=hook, reason=repr(error))
         return full, found
@@ -109,21 +166,39 @@ class DeliveryLog:
         """One of those that were listed, with what it says; None where we make no sense of it.
 
         Raises:
-            ForgeMissingError: It is not among those that were listed last.
+            ForgeMissingError: It is not among those that were listed last, or not in the log now.
         """
-        tried = self._tries.get(number)
-        if tried is None:
+        place = self._kept.places.get(number)
+        tried = None if place is None else await self._entry(number, place)
+        if place is None or tried is None:
             raise ForgeMissingError(
                 "read a delivery", f"no delivery {number} was listed", ASK_OPERATOR
             )
         headers, body = _sent(tried)
         try:
-            me, speaker = await self._user.identity(), Speaker(PROJECT, tried["project"])
+            me, speaker = await self._user.identity(), Speaker(PROJECT, place.project)
             delivery = read_verified(self._user.name, headers, body, me, speaker)
         except WebhookError as error:
             log.warning("logged delivery not read", number=number, reason=str(error))
             return None
         return LoggedDelivery(delivery.stored(self._user.name, body), delivery.wakes)
+
+    async def _entry(self, number: int, place: _Place) -> JSONObject | None:
+        """An entry as it was listed, or asked for again with newer ones; None where it is gone."""
+        found = self._kept.get(number)
+        if found is not None:
+            return found
+        for later in LATER:
+            at = place.at + later
+            told = await paging.around(self._user.clients, _WANTED, place.path, at)
+            numbered: dict[int, JSONObject] = {e["id"]: e for e in told if _is_numbered(e)}
+            after = {each: entry for each, entry in numbered.items() if each >= number}
+            if number in after:
+                self._kept.again(place.project, after)
+                return after[number]
+            if not told:
+                break
+        return None
 
     async def _hooks(self, project: Repository) -> list[int]:
         """Our webhooks of a project; none where only its maintainers are told."""
@@ -165,13 +240,9 @@ class DeliveryLog:
         else:
             log.info("webhook set again", project=project.full_name, was=was)
 
-    def _listed(self, tried: JSONObject, project: int) -> FailedDelivery:
+    def _listed(self, tried: JSONObject, first: _Place, before: int) -> FailedDelivery:
         headers, body = _sent(tried)
-        self._kept += len(body)
-        if self._kept <= MOST_KEPT:  # the rest is found by the sweeps of what changed
-            kept = ("request_headers", "request_data")
-            entry = {name: tried.get(name) for name in kept}
-            self._tries[int(tried["id"])] = {**entry, "project": project}
+        self._kept.add(replace(first, at=first.at + before), tried, len(body))
         at = tried.get("created_at")
         return FailedDelivery(
             number=int(tried["id"]),
@@ -186,6 +257,10 @@ def _accepted(tried: JSONObject) -> bool:
     """Whether it was answered as GitLab counts for success; "internal error" is no answer."""
     status = str(tried.get("response_status", ""))
     return status.isdecimal() and 200 <= int(status) < 400
+
+
+def _is_numbered(tried: object) -> bool:
+    return isinstance(tried, Mapping) and isinstance(tried.get("id"), int)
 
 
 def _payload(tried: JSONObject) -> Mapping[str, Any]:

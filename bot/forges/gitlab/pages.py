@@ -81,13 +81,38 @@ async def page(pool: Clients, wanted: str, path: str, number: int) -> tuple[list
     return await _parts(pool, wanted, path, number, SIZES[-1])
 
 
+async def around(pool: Clients, wanted: str, path: str, at: int) -> list[Any]:
+    """The items of a list around a place: a small page, or less of it where that is too large.
+
+    Args:
+        pool: What is asked with.
+        wanted: What it is for, as in errors.
+        path: Of the list.
+        at: How many items stand before the place.
+
+    Raises:
+        TooLargeError: The item alone is larger than is read.
+    """
+    for size in SIZES[1:-1]:
+        try:
+            return await _one_page(pool, wanted, path, at // size + 1, size)
+        except TooLargeError:
+            continue
+    return await _one_page(pool, wanted, path, at + 1, SIZES[-1])
+
+
+async def _one_page(pool: Clients, wanted: str, path: str, number: int, size: int) -> list[Any]:
+    asked = {"per_page": size, "page": number}
+    told: list[Any] = (await call(pool, wanted, "GET", path, query=asked)).data
+    return told
+
+
 async def _parts(
     pool: Clients, wanted: str, path: str, number: int, size: int
 ) -> tuple[list[Any], bool]:
     parts, found = SIZES[0] // size, list[Any]()
     for part in range(parts):
-        asked = {"per_page": size, "page": (number - 1) * parts + part + 1}
-        told = (await call(pool, wanted, "GET", path, query=asked)).data
+        told = await _one_page(pool, wanted, path, (number - 1) * parts + part + 1, size)
         found += told
         if len(told) < size:
             return found, False
