@@ -1,9 +1,9 @@
 """The endpoint of a forge's webhooks: a delivery is verified, stored, and wakes its keys."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager, nullcontext
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -38,6 +38,9 @@ class BodyLimits:
         turn_seconds: To wait for a turn before the forge is told to send it again.
         memory_bytes: Of one that stay in memory; the rest goes to a file.
         all_bytes: Of all of them, in memory and files.
+        group_bytes: Of those of one group while the forge is asked whose they are; one may wait,
+            however large.
+        asking_bytes: Of those of all groups meanwhile: the rest is left for other bodies.
     """
 
     body_bytes: int = 25 * 1024 * 1024
@@ -47,6 +50,8 @@ class BodyLimits:
     turn_seconds: float = 6.0
     memory_bytes: int = 32 * 1024
     all_bytes: int = 96 * 1024 * 1024
+    group_bytes: int = 8 * 1024 * 1024
+    asking_bytes: int = 48 * 1024 * 1024
 
 
 DEFAULT = BodyLimits()
@@ -120,17 +125,17 @@ class WebhookEndpoint:
         signature = self._reader.read_headers(request.headers)
         async with self._bodies.received(request, signature) as body:
             read = self._reader.read_verified(request.headers, body, self._me)
-            delivery = await self._of_group(read)
+            delivery = await self._of_group(read, len(body))
             await self._store.deliveries.add(
                 delivery.stored(self._reader.forge, body), delivery.wakes
             )
         return delivery.ignored
 
-    async def _of_group(self, delivery: Delivery) -> Delivery:
+    async def _of_group(self, delivery: Delivery, size: int) -> Delivery:
         """What counts of a delivery that may be of a group's webhook.
 
-        Where the forge does not say in time whether the repository is in that group, it is looked
-        at, and nothing else counts.
+        Where the forge does not say in time whether the repository is in that group, or too many
+        bytes wait for that already, it is looked at, and nothing else counts.
 
         Raises:
             WebhookError: The repository is not in the group (403).
@@ -138,9 +143,11 @@ class WebhookEndpoint:
         about = delivery.repository_id
         if not delivery.group or about is None or self._covers is None:
             return delivery
+        whose = (self._reader.forge, delivery.group)
         try:
-            covered = await asyncio.wait_for(self._covers(delivery.group, about), COVERED)
-        except (TimeoutError, ForgeBusyError):
+            with self._bodies.waiting(whose, size):
+                covered = await asyncio.wait_for(self._covers(delivery.group, about), COVERED)
+        except (TimeoutError, ForgeBusyError, NoRoomError):
             return delivery.unproved()
         except ForgeRefusedError:  # the bot sees one of them no more
             covered = False
@@ -244,6 +251,10 @@ def _declared(request: Request) -> int | None:
     return int(said) if said.isascii() and said.isdigit() else None
 
 
+class NoRoomError(Exception):
+    """A body cannot wait while it is asked whose it is."""
+
+
 class Bodies:
     """Bodies on their way in: bounded one by one, all together, and in time.
 
@@ -255,6 +266,29 @@ class Bodies:
         self._limits = limits
         self._turns = asyncio.Semaphore(limits.large_at_once)
         self._bytes = 0
+        self._waiting = Counter[tuple[str, int]]()
+
+    @contextmanager
+    def waiting(self, whose: tuple[str, int], size: int) -> Iterator[None]:
+        """Count a body of a group while it is asked whose it is.
+
+        Args:
+            whose: The forge, and the number of the group there.
+            size: Bytes.
+
+        Raises:
+            NoRoomError: Too many bytes of it, or of all groups, wait already.
+        """
+        before, limits = self._waiting[whose], self._limits
+        over = before and before + size > limits.group_bytes
+        if over or self._waiting.total() + size > limits.asking_bytes:
+            raise NoRoomError
+        self._waiting[whose] += size
+        try:
+            yield
+        finally:
+            self._waiting[whose] -= size
+            self._waiting += Counter()  # without those of which none waits
 
     @asynccontextmanager
     async def received(self, request: Request, signature: Signature) -> AsyncIterator[bytes]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from typing import cast
 
 import httpx
@@ -145,3 +146,59 @@ async def test_while_a_forge_is_asked_others_have_their_turns() -> None:
         finally:
             let.set()
         assert await asyncio.gather(*held) == [202] * 3
+
+
+async def test_one_group_leaves_room_for_what_others_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cuts refused: all bytes are one room, so that a group about which GitLab answers late
+    has everybody refused; what finds no room is lost, and not even looked at; the room is not given
+    back."""
+    monkeypatch.setattr(webhooks, "COVERED", 600.0)
+    store, let, asked = Kept(), asyncio.Event(), asyncio.Event()
+
+    async def found(*_: object) -> bool:
+        asked.set()
+        await let.wait()
+        return True
+
+    source = WebhookSource(GitLabWebhooks("gitlab", [SECRET]), _Forge().identity, (), found)
+    application = web.app(SETTINGS, store, ready(store), [source])
+    secrets, share = HookSecrets("gitlab", (SECRET,)), webhooks.DEFAULT.group_bytes
+    large = json.dumps({**BOX, "pad": "x" * (share // 2)})
+    transport = httpx.ASGITransport(app=application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot", timeout=60) as bot:
+
+        async def sends(group: int, key: str) -> int:
+            headers = {
+                "Content-Type": "application/json",
+                "X-Gitlab-Event": "Issue Hook",
+                "X-Gitlab-Token": secrets.token(Speaker(GROUP, group)),
+                "Idempotency-Key": key,
+            }
+            return (await bot.post("/webhooks/gitlab", content=large, headers=headers)).status_code
+
+        held = asyncio.create_task(sends(5, "one"))
+        try:
+            await asked.wait()
+            assert await sends(5, "two") == 202  # it waits for nothing
+            assert [list(each.values()) for each in store.woken] == [[NOTHING]]
+            asked.clear()
+            other = asyncio.create_task(sends(6, "three"))
+            await asked.wait()
+        finally:
+            let.set()
+        assert {await held, await other} == {202}
+        assert all(hint.pressed for each in store.woken[1:] for hint in each.values())
+        assert await sends(5, "four") == 202
+        assert all(hint.pressed for hint in store.woken[-1].values())
+
+
+def test_what_all_groups_send_leaves_half_of_the_room() -> None:
+    """Short-cut refused: a share for each group alone, of which somebody has many."""
+    bodies, limits = webhooks.Bodies(webhooks.DEFAULT), webhooks.DEFAULT
+    with ExitStack() as waiting:
+        for group in range(limits.asking_bytes // limits.group_bytes):
+            waiting.enter_context(bodies.waiting(("gitlab", group), limits.group_bytes))
+        with pytest.raises(webhooks.NoRoomError):
+            waiting.enter_context(bodies.waiting(("gitlab", 100), 1))
+    with bodies.waiting(("gitlab", 1), limits.asking_bytes):
+        pass
