@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from bot.forges.gitlab import log
 from bot.forges.gitlab.hooks import PROJECT, Speaker
 from bot.forges.gitlab.log import SHARE
 from bot.forges.port import ForgeMissingError
@@ -69,13 +70,16 @@ def logs() -> Logs:
         )
     long = "x" * (SHARE // 10)
     made.logs[7] = [entry(100 + n, 7, long) for n in reversed(range(40))]
-    made.logs[8] = [entry(50, 8, "good")]
+    made.logs[8] = [entry(50, 8, long)]
     return made
 
 
-async def test_a_large_log_takes_no_room_of_another(logs: Logs) -> None:
+async def test_a_large_log_takes_no_room_of_another(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Short-cuts refused: one room for all projects, in the order in which they are listed; what
     was not kept is lost; each of it is asked for alone."""
+    monkeypatch.setattr(log, "MOST_KEPT", 2 * SHARE)
     forges = forges_of(logs)
     found = await forges.failed_deliveries()
     assert len(found.tries) == 41
