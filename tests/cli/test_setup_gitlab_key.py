@@ -155,6 +155,34 @@ def test_a_run_that_breaks_off_leaves_no_branch_open(place: Place) -> None:
     assert f"Changed: {WHAT}" in place.setup(*OPTIONS).output
 
 
+@pytest.mark.parametrize("writes", range(1, 6))
+def test_a_run_that_is_killed_leaves_nothing_that_the_next_one_does_not_mend(
+    place: Place, writes: int
+) -> None:
+    """The short-cut tries the key in a rule of a new name each time, and forgets that when it dies.
+
+    Whatever is asked for after so many writes fails: what a killed run would not have asked for.
+    """
+    place.setup("--project", "acme/deploy")
+    left = writes
+
+    def kill(exchange: Exchange) -> None:
+        nonlocal left
+        left -= exchange.method != "GET" and "/projects/" in exchange.path
+        if left == 0:
+            place.forge.faults.fail("*", 500, times=None)
+
+    place.forge.observers.append(kill)
+    assert place.setup(*OPTIONS).exit_code == 1
+    place.forge.observers.remove(kill)
+    place.forge.faults.clear()
+    told = place.setup(*OPTIONS)
+
+    assert "only the bot's deploy key pushes and merges" in told.output, told.output
+    assert list(place.repositories[1].gitlab.protected_branches) == ["main"]
+    assert [title for title, _, _ in _keys(place)] == [TITLE]
+
+
 def _pattern(place: Place) -> None:
     maintainers = (Allowance(id=9, level=Level.MAINTAINER),)
     rules = place.repositories[1].gitlab.protected_branches

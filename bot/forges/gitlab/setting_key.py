@@ -10,7 +10,6 @@ Source: https://docs.gitlab.com/api/protected_branches/#example-with-deploy-key-
 https://docs.gitlab.com/api/deploy_keys/
 """
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -32,6 +31,9 @@ Rule = Mapping[str, Any]
 
 _NAMED: Final = ("deploy_key_id", "user_id", "group_id")
 """Fields of an entry that name whom it is for; it may tell a role beside them."""
+
+_TRIED: Final = "porchbot-tries/deploy-key"
+"""Branch that is not there, for which a rule is tried."""
 
 _NOT_KNOWN: Final = {400, 422}
 """Statuses of an API that does not know what it is asked for."""
@@ -157,15 +159,15 @@ class KeySetup:
 
     def _takes_keys(self, project: Place, key: int) -> bool:
         """Whether the API takes a deploy key in a rule; tried where it protects no branch."""
-        name = f"porchbot-tries/{secrets.token_hex(8)}"
         wanted, path = "try a deploy key in a rule", f"{project.path}/protected_branches"
+        self._unprotect(project, _TRIED)  # a run that was killed left it
         try:
-            made = ask(self._owner, wanted, "POST", path, body=_alone({"name": name}, key))
+            made = ask(self._owner, wanted, "POST", path, body=_alone({"name": _TRIED}, key))
             if not made.ok and made.status not in _NOT_KNOWN:
                 raise failure(wanted, made)
-            return made.ok and only_key([made.data], name) == key
+            return made.ok and only_key([made.data], _TRIED) == key
         finally:
-            self._unprotect(project, name)
+            self._unprotect(project, _TRIED)
 
     def _replace(self, project: Place, before: Rule, body: Mapping[str, object]) -> None:
         """Protect a branch anew: below Premium nothing else changes who is let in."""
