@@ -6,6 +6,13 @@ MOST_NAME = 200
 """Characters of a name that an error quotes: keys and anchors may have megabytes."""
 
 
+MOST_TEXT = 8_000
+"""Characters of a sentence of an error, whatever the package holds that it quotes."""
+
+MOST_PATH = 4096
+"""Characters of a path or field that an error names."""
+
+
 def quoted(name: str) -> str:
     """Return a name from a package as an error quotes it: the beginning of one that is long."""
     return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
@@ -40,6 +47,8 @@ class Place:
 class PackageError(Exception):
     """A package breaks the format, and its author can repair it.
 
+    Each part is cut where it is too long: what a package says is quoted in it.
+
     Attributes:
         place: Where it is.
         problem: What is wrong: a clause without a full stop at its end.
@@ -47,7 +56,13 @@ class PackageError(Exception):
     """
 
     def __init__(self, place: Place, problem: str, fix: str) -> None:
+        place = Place(_cut(place.path, MOST_PATH), place.line, _cut(place.field, MOST_PATH))
+        problem, fix = _cut(problem, MOST_TEXT), _cut(fix, MOST_TEXT)
         super().__init__(f"{place}: {problem}. {fix}.")
         self.place = place
         self.problem = problem
         self.fix = fix
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.pkg.git_address import github_address, parse
+from bot.cli.pkg.git_address import github_address, parse, without_credentials
 from cadlib.errors import PackageError
 
 
@@ -71,3 +71,23 @@ def test_what_is_no_repository_at_github_is_refused(text: str, said: str) -> Non
     """The short-cut: ask the forge."""
     with pytest.raises(PackageError, match=said):
         parse(text, lambda _: [])
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("https://ann:t@git.example/a.git/p@v1", "https://git.example/a.git/p@v1"),
+        ("HTTPS://t@git.example/a.git", "HTTPS://git.example/a.git"),
+        ("https://a@b:t@git.example/a.git", "https://git.example/a.git"),
+        ("https://git.example/a.git/p@v1", "https://git.example/a.git/p@v1"),
+        ("ssh://git@git.example/a.git/p@v1", "ssh://git@git.example/a.git/p@v1"),
+        ("ssh://git:t@git.example:22/a.git", "ssh://git@git.example:22/a.git"),
+        ("ssh://git.example:22/a.git/p@v1", "ssh://git.example:22/a.git/p@v1"),
+        ("git@git.example:a.git/p@v1", "git@git.example:a.git/p@v1"),
+        ("/here/a.git/p@v1", "/here/a.git/p@v1"),
+    ],
+)
+def test_an_address_without_its_user_and_password(text: str, left: str) -> None:
+    """Short-cuts refused: everything up to an "@", which versions have as well; a user of ssh is
+    taken away, without which nobody gets in."""
+    assert without_credentials(text) == left

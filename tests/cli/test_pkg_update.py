@@ -85,6 +85,29 @@ def test_get_makes_a_package_that_is_upstreams_file_by_file(tmp_path: Path) -> N
     )
 
 
+def test_get_writes_no_password_of_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: the address as it was written goes into the Kptfile, into an error or a
+    message; it is cleaned there, and git asks with it all the same, so that it works today only."""
+    made = _repo(tmp_path, {"pkg/a.yaml": config_map("a", x="1")})
+    home = tmp_path / "home"
+    home.mkdir()
+    here = f'[url "{made.names["repo:up"]}"]\n\tinsteadOf = https://git.example/acme/up\n'
+    (home / ".gitconfig").write_text(here)
+    monkeypatch.setenv("HOME", str(home))
+    for number, user in enumerate(("ann:S3CRET", "S3CRET", "a@b:S3CRET", ":S3CRET")):
+        done = _run("get", f"https://{user}@git.example/acme/up.git/pkg@v1", f"new{number}")
+        assert done.exit_code == 0, done.output
+        assert "[Warn] The user or password in the address is not used" in done.stderr
+        kptfile = Path(f"new{number}", "Kptfile").read_text()
+        assert kptfile.count("repo: https://git.example/acme/up\n") == 2
+        assert "S3CRET" not in kptfile + done.output
+    done = _run("get", "https://S3CRET@github.com/acme", "new")
+    assert done.exit_code == 1
+    assert "S3CRET" not in done.output
+
+
 def test_get_prefers_the_tag_of_the_package_and_names_the_commit(tmp_path: Path) -> None:
     """The short-cut: take the tag as it is written, and the id that the tag has."""
     made = _repo(tmp_path, {"a/b/x.txt": "1"}, {"a/b/x.txt": "2"}, {"a/b/x.txt": "3"})

@@ -17,7 +17,7 @@ from bot.cli.disk import folder
 from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.dropin import DropIn, at_least, at_most
 from bot.cli.pkg.drive import drive
-from bot.cli.pkg.git_address import parse
+from bot.cli.pkg.git_address import parse, without_credentials
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry
@@ -50,11 +50,19 @@ def command(args: tuple[str, ...], strategy: str, for_deployment: bool) -> None:
     """Fetch a package from a git repository into a new folder.
 
     VERSION is a tag, a branch or a commit, by default the default branch. The folder gets the name
-    of the package unless you give another one.
+    of the package unless you give another one. A user or password in the address is left out: git
+    takes them from its own helpers.
     """
     at_least(args, 1)
     at_most(args, 2)
-    address, destination = args[0], args[1] if len(args) > 1 else "."
+    address, destination = without_credentials(args[0]), args[1] if len(args) > 1 else "."
+    if address != args[0]:
+        click.echo(
+            f"[Warn] The user or password in the address is not used, and not written to the"
+            f" Kptfile: git takes them from its own helpers (`git help credentials`). Used:"
+            f" {address}",
+            err=True,
+        )
     with RemoteRepositories() as repositories:
         check_strategy(strategy)
         upstream = parse(address, repositories.branches)

@@ -3,6 +3,7 @@
 Rules
 - ".git" ends the address of the repository. Addresses at GitHub do without it, as copied from
   a browser, and so does the path of a folder of a repository on this disk.
+- What a web address says of a user is no part of it: everybody who reads a Kptfile would read it.
 - The folder is written with "/" in front, as kpt stores it; "/" is the whole repository.
 
 Source: kptdev/kpt, pkg/lib/util/parse/parse.go.
@@ -18,6 +19,9 @@ from cadlib.kptfile.reader import GitRef
 
 _END = re.compile(r"\.git(?:/|$|(?=@))")
 _GITHUB = "github.com"
+_CREDENTIALS = re.compile(r"(https?://)[^/]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"([a-z][a-z0-9+.-]*://[^/:@]*):[^/]*(@)", re.IGNORECASE)
+"""Of any other address with a scheme, where the user may be needed, as "git" is of ssh."""
 
 Branches = Callable[[str], Sequence[str]]
 """Gives the branches of a repository."""
@@ -45,6 +49,18 @@ def parse(text: str, branches: Branches) -> GitRef:
     if root is None:
         raise _ambiguous(text)
     return _ref(str(root), folder.resolve().relative_to(root).as_posix(), ref)
+
+
+def without_credentials(text: str) -> str:
+    """Return an address without the user and password that it has before its host.
+
+    Args:
+        text: As it was written; of ssh and the like the user alone stays.
+    """
+    found = _CREDENTIALS.match(text)
+    if found:
+        return found[1] + text[found.end() :]
+    return _PASSWORD.sub(r"\1\2", text, count=1) if _PASSWORD.match(text) else text
 
 
 def github_address(text: str, branches: Branches) -> str:
