@@ -176,8 +176,9 @@ def test_a_held_package_is_resumed_by_its_box(stage: World) -> None:
 @pytest.mark.both_forges
 @pytest.mark.simulated_time("minutes pass")
 def test_a_box_of_another_issue_is_none(stage: World) -> None:
-    """Short-cuts refused: any issue with a record of the bot is the dashboard; whoever edits such
-    an issue of theirs has the dashboard written anew each time, with all its requests."""
+    """Short-cuts refused: any issue with a record of the bot is the dashboard, or any that has the
+    whole text of it; whoever edits such an issue of theirs has the dashboard written anew each
+    time, with all its requests."""
     play = stage
     offers(play, "net/a")
     _, text = board(play)
@@ -191,6 +192,11 @@ def test_a_box_of_another_issue_is_none(stage: World) -> None:
         play.rests()
     assert len(play.statuses_of(PROPOSALS, since=before)) <= 1
     play.approver.rewrites_issue(theirs, body=text.replace("[ ]", "[x]"))
+    play.rests()
+    # As the bot wrote it, whole: only whose issue it is tells that nobody is asked there.
+    play.author.rewrites_issue(theirs, body=text)
+    play.rests()
+    play.approver.rewrites_issue(theirs, body=text.replace("[ ]", "[x]", 1))
     play.rests()
     minutes_pass(play, 10)
     play.rests()
