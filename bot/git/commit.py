@@ -1,6 +1,7 @@
 """Commits and tags, read from their objects and written, wherever those are kept."""
 
 import re
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -30,13 +31,15 @@ def parse(sha: Sha, data: bytes, *, cut: bool) -> Commit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     lines = head.split("\n")
     # Parents follow the tree at once; git takes no line further down for one.
-    parents = tuple(Sha(p[7:]) for p in takewhile(lambda x: x.startswith("parent "), lines[1:]))
+    told = takewhile(lambda x: x.startswith("parent "), lines[1:])
+    parents = tuple(Sha(sys.intern(each[7:])) for each in told)
     author = next((line[7:] for line in lines if line.startswith("author ")), "")
     committed = next(
         (_COMMITTED.match(line) for line in lines if line.startswith("committer ")), None
     )
     seconds = int(committed[1]) if committed else 0
-    return Commit(sha, lines[0].removeprefix("tree "), parents, message, author, seconds, cut)
+    tree = sys.intern(lines[0].removeprefix("tree "))
+    return Commit(sha, tree, parents, message, sys.intern(author), seconds, cut)
 
 
 class CommitReader(TreeReader):

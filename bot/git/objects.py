@@ -1,6 +1,7 @@
 """Objects of a git repository, read through one `git cat-file` process."""
 
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -162,8 +163,15 @@ class Objects:
         return GitEndedError(self._end().decode(errors="replace").strip())
 
 
+_MODES = {mode: int(mode, 8) for mode in (b"100644", b"100755", b"120000", b"40000", b"160000")}
+"""Modes of entries as git writes them, to their one number."""
+
+
 def parse_tree(data: bytes, width: int = 20) -> Entries:
     """Read the entries of a tree object; names need not be UTF-8.
+
+    Names and ids are shared by all trees that have them: those of a thousand packages have the same
+    names, and most of the ids of the state before.
 
     Args:
         data: What it holds.
@@ -175,7 +183,8 @@ def parse_tree(data: bytes, width: int = 20) -> Entries:
         mode, _, name = data[position:end].partition(b" ")
         position = end + 1 + width
         text = name.decode("utf-8", "surrogateescape")
-        entries.append((data[end + 1 : position].hex(), int(mode, 8), text))
+        sha = sys.intern(data[end + 1 : position].hex())
+        entries.append((sha, _MODES.get(mode) or int(mode, 8), sys.intern(text)))
     return tuple(entries)
 
 

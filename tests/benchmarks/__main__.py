@@ -36,6 +36,7 @@ from tests.benchmarks import (
     storm,
     upgrade,
     variants,
+    variants_memory,
     webhooks,
 )
 
@@ -49,6 +50,7 @@ ALL: Mapping[str, tuple[Callable[..., None], int]] = {
     "impact": (impact.run, 2),
     "upgrade": (upgrade.run, 2),
     "variants": (variants.run, 8),
+    "variants_memory": (variants_memory.run, 20),
     "latency": (latency.run, 3),
     "runner": (runner.run, 5),
     "render": (render.run, 3),

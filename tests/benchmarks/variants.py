@@ -25,6 +25,7 @@ from bot.loop.work import Failed, LookAgain, PutOff, Settled, WorkItem
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from bot.store.hints import NOTHING
+from bot.store.port import Store
 from lifecycle.identity import RepositoryId
 from tests.app_key import keys
 from tests.benchmarks.spent import Meter, Spent
@@ -51,7 +52,7 @@ access: {approve: {require: 0}}
 BRANCH = "drafts/net/base/w2"
 
 
-class _Clock(SystemClock):
+class Hurried(SystemClock):
     """The system's, but that a pause between looks passes at once."""
 
     passed = 0.0
@@ -106,7 +107,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
         app = state.register_app("porchbot", public, owner="owner")
         state.install(app, repo)
         clients = AppClients(forge.api_url, str(app.id), private, offload=meter.offload)
-        clock = _Clock()
+        clock = Hurried()
         forges, mirrors = GitHubForges(clients), DiskMirrors(folder / "mirrors", clock=clock)
         store = MemoryStore(clock)
         controller = Controller(
@@ -132,7 +133,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
 
         async def look(key: Key) -> None:
             await store.queue.wake(key)
-            await _looks(controller, store)
+            await looks(controller, store)
 
         async def told(*first: Key) -> _Measured:
             before, calls = _memory(), len(forge.faults.calls())
@@ -142,7 +143,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
             while await controller.handle(VariantsKey(me), NOTHING) is not None:
                 clock.passed += PACE
             making = len(forge.faults.calls()) - calls
-            await _looks(controller, store)
+            await looks(controller, store)
             found = forge.faults.calls()[calls:]
             posts = [c.template for c in found if c.method == "POST"]
             creating = sum(each.endswith(("/pulls", "/comments")) for each in posts)
@@ -167,7 +168,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
     return {"a new set": first, "a new revision": again, "nothing new": quiet}
 
 
-async def _looks(controller: Controller, store: MemoryStore) -> None:
+async def looks(controller: Controller, store: Store) -> None:
     """Look at everything that is due: checks and labels of what was opened."""
     while (taken := await store.queue.take("bench")) is not None:
         match await controller.work(WorkItem(parse(taken.key), taken.hint, taken.tries)):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.disk.git_objects import RepositoryTrees
-from bot.git.objects import Objects
+from bot.git.objects import Objects, parse_tree
 from bot.git.process import users_environment
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
@@ -80,3 +80,13 @@ def test_files_that_a_group_may_write_are_regular(remote: Remote) -> None:
 
     assert trees.files(tree, DEFAULT)["old"].mode == "100644"
     trees.close()
+
+
+def test_names_and_ids_are_shared_among_trees() -> None:
+    """The short-cut makes each text anew: a thousand packages have the same names, and a tree of
+    them differs from the one before in one id."""
+    entry = b"100644 settings.yaml\0" + bytes(range(20))
+    ((one, mode, name),), ((same, _, again),) = parse_tree(entry), parse_tree(entry)
+    assert (one, mode, name) == (bytes(range(20)).hex(), 0o100644, "settings.yaml")
+    assert one is same
+    assert name is again
