@@ -36,6 +36,9 @@ ENDLESS = 60_000
 """Steps of tasks without time passing, after which something goes round in circles. To catch up
 with nineteen merge requests, after a day without a webhook, takes more than 20,000."""
 
+LONGEST_LOOK = 300
+"""Seconds after which time may jump though somebody looks."""
+
 CAUGHT_UP = 4.0
 """Seconds after which the forge answers nothing from before any more."""
 
@@ -278,7 +281,14 @@ class System:
         self.weather.away = {p: t for p, t in self.weather.away.items() if t > self.loop.now}
 
     def skip(self, seconds: float) -> None:
-        """Let much time pass at once, once everything rests."""
+        """Let much time pass at once, once everything rests.
+
+        No bot can renew its lease on what it looks at while time jumps.
+        """
         self.pass_time(30.0)
+        for _ in range(LONGEST_LOOK):
+            if self.is_idle:
+                break
+            self.pass_time(1.0)
         self._advance(self.loop.now + seconds)
         self.pass_time(30.0)

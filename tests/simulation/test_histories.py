@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from tests.simulation.__main__ import kind
-from tests.simulation.history import play
-from tests.simulation.manner import STEPS, manner
+from tests.simulation.history import Simulation, play
+from tests.simulation.manner import CALM, STEPS, manner
 from tests.simulation.setting import BOT
 from tests.simulation.shrink import printed, reduce
 
@@ -88,3 +88,28 @@ def test_what_goes_wrong_is_reduced_to_what_it_takes() -> None:
 
     assert reduce(range(50), goes_wrong) == [3, 17, 40]
     assert len(tried) < 100
+
+
+class Looking(Simulation):
+    """A history in which somebody looks at something for more than a minute."""
+
+    UNTIL = 100.0
+    jumped_from = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        return self.loop.now >= self.UNTIL
+
+    def _advance(self, until: float) -> None:
+        if until - self.loop.now > 1000:
+            self.jumped_from = self.loop.now
+        super()._advance(until)
+
+
+def test_much_time_passes_at_once_only_when_no_bot_looks() -> None:
+    """The short-cut jumps after half a minute: a lease ends whose bot could not renew it, and two
+    bots look at one key."""
+    there = Looking("7", how=CALM)
+    with there.happening():
+        there.skip(3600.0)
+    assert there.jumped_from >= Looking.UNTIL
