@@ -12,6 +12,26 @@ def test_what_is_none_has_no_parts(address: str) -> None:
     assert urls.parts(address).port is None
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://169.254.169.254\\@public.example/x",
+        "https://public.example\\.evil.example/",
+        "https://public.example\t/x",
+        "ht\ntps://public.example/x",
+        " https://public.example/x",
+        "https://public example/x",
+    ],
+)
+def test_what_others_could_read_otherwise_has_no_parts(address: str) -> None:
+    """The short-cut judges the host that `urlsplit` reads, and `urllib3` connects to another."""
+    assert urls.parts(address) == urls.NONE
+
+
+def test_blanks_behind_the_host_are_its_senders() -> None:
+    assert urls.parts("https://a/x y?z=1 2").hostname == "a"
+
+
 def test_what_is_one_is_taken_apart() -> None:
     found = urls.parts("https://git.corp:8443/x?y=1#z")
 
