@@ -48,6 +48,14 @@ _UNTOLD = (
 )
 """What ends a look without an answer."""
 
+DATABASE = "DATABASE_URL"
+"""The variable that names the bot's database, as `bot.variables` has it."""
+
+_NOT_ASKED = (
+    f"The bot's database ({DATABASE}) was not asked: if the whole bot observed for a time"
+    " (PORCHBOT_MODE=observe), what was said by then does not count, and counts in what follows."
+)
+
 _WORDS = {
     Answer.READY: "ready",
     Answer.NOT_READY: "not ready",
@@ -226,6 +234,8 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
         yield f"Evaluated with {tried} instead of .porchbot.yaml."
     if observes(found):
         yield "The bot only observes here (mode: observe): it would show neutral checks."
+    if os.environ.get(DATABASE):
+        yield _NOT_ASKED
     yield _WORDS[found.answer]
     if found.if_wanted:
         yield _IF_WANTED
@@ -266,6 +276,7 @@ def _as_json(wanted: Reference, found: DryRun, tried: Path | None) -> dict[str, 
         "ifWanted": found.if_wanted,
         "rules": str(tried) if tried else None,
         "observe": observes(found),
+        "databaseAsked": False,
         "gates": [
             {
                 "name": gate.name,

@@ -163,6 +163,10 @@ def test_a_person_sees_it_with_a_token_that_can_only_read(
     assert "  waits: approved: 0 of 1. Needed: " in text
     assert "check porchbot/publish: in progress: " in text
     assert "The bot would" in text
+    # What only the bot's database knows is not passed over in silence.
+    assert "was not asked" not in text
+    command.sets("DATABASE_URL", "postgresql://nobody.invalid/bot")
+    assert "database (DATABASE_URL) was not asked" in command.prints(number)
     # One of two bots is told from the other, whose checks are nobody's then.
     command.sets("PORCHBOT_INSTANCE", "staging")
     command.sets("PORCHBOT_MODE", "observe")
