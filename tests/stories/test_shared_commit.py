@@ -123,3 +123,24 @@ def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
         author.closes(number)
     author.waits_for_tag("net/edge/v1")
     assert author.pull(one).merged
+
+
+def test_a_crowd_has_its_checks_written_a_few_times_for_each(two_bases: World) -> None:
+    """Fails when each of a crowd writes the checks of their commit anew for each other one."""
+    author, count = two_bases.author, 12
+    two_bases.stop_bot()
+    twins = [f"twin{n}" for n in range(count)]
+    sha = author.pushes(twins[0], extra("net/edge", "a"))
+    for twin in twins[1:]:
+        author.points(twin, sha)
+    for twin in twins:
+        author.opens(twin, twin, base="release")
+    before = two_bases.forge.faults.mark()
+    two_bases.start_bot()
+    two_bases.rests()
+
+    calls = two_bases.forge.faults.calls(two_bases.caller, since=before)
+    written = [c for c in calls if c.method in {"POST", "PATCH"} and "/check-runs" in c.template]
+    assert publish_runs(two_bases, sha)[0] is None
+    assert written
+    assert len(written) <= 8 * count
