@@ -13,6 +13,12 @@ _SHOWN = 10
 """Places that one text lists."""
 
 
+def _some(items: Sequence[str], between: str = ", ") -> str:
+    """The first of a list; the rest is counted."""
+    more = f", and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return between.join(items[:_SHOWN]) + more
+
+
 def problem(error: PackageError) -> str:
     """What is wrong with a package, as a sentence with what to do, without its full stop."""
     where = "" if error.place == Place() else f"{error.place}: "
@@ -30,11 +36,10 @@ def there_already(package: str) -> PackageError:
 
 def packages_inside(package: str, inside: Sequence[str]) -> PackageError:
     """There are packages below the folder, which the new one would have as its parts."""
-    more = f", and {len(inside) - _SHOWN} more" if len(inside) > _SHOWN else ""
     return PackageError(
         Place(),
         f"{one_line(package) or 'the top folder'} holds packages already:"
-        f" {', '.join(map(one_line, inside[:_SHOWN]))}{more}. They would become parts of the new"
+        f" {_some([*map(one_line, inside)])}. They would become parts of the new"
         " package",
         "Name a folder beside them",
     )
@@ -42,11 +47,10 @@ def packages_inside(package: str, inside: Sequence[str]) -> PackageError:
 
 def files_in_the_way(package: str, paths: Sequence[str]) -> PackageError:
     """The folder holds files that the package has as well, with other contents."""
-    more = f", and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return PackageError(
         Place(),
         f"{one_line(package) or 'the top folder'} holds other files of the same names:"
-        f" {', '.join(map(one_line, paths[:_SHOWN]))}{more}",
+        f" {_some([*map(one_line, paths)])}",
         "Name another folder, or move these files first",
     )
 
@@ -125,10 +129,9 @@ def no_place(field: str, resource: str) -> PackageError:
 
 def several_places(field: str, places: Sequence[str]) -> PackageError:
     """Several places fit."""
-    more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
     return PackageError(
         Place(),
-        f"{field} occurs in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
+        f"{field} occurs in {len(places)} places: {_some(places)}",
         "Name the resource: /set Kind/name path=value",
     )
 
@@ -154,10 +157,9 @@ def no_value(file: str, why: str) -> PackageError:
 
 def conflicting(conflicts: Sequence[str]) -> PackageError:
     """Both sides changed the same, and the configuration lets nobody take a side unasked."""
-    more = f", and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
     return PackageError(
         Place(),
-        f"both sides changed the same fields: {'; '.join(conflicts[:_SHOWN])}{more}",
+        f"both sides changed the same fields: {_some(conflicts, '; ')}",
         "Change these here first, or set `upstreams.conflicts` in .porchbot.yaml",
     )
 
