@@ -68,6 +68,17 @@ def offers(play: World, *packages: str) -> None:
     play.rests()
 
 
+def approvable_box(play: World) -> int:
+    """A running bot, and the box on its dashboard that approves a proposal, whose number it is."""
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    minutes_pass(play, 10)
+    shows(play, "approve ")
+    return number
+
+
 @pytest.mark.both_forges
 @pytest.mark.simulated_time("minutes pass")
 def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
@@ -125,12 +136,7 @@ def test_a_box_with_other_words_gives_nothing(stage: World) -> None:
 def test_a_box_under_which_somebody_wrote_approves_nothing(stage: World) -> None:
     """The short-cut judges the line of the box: Markdown shows what stands below it as a part."""
     play = stage
-    play.repository.has_issues = True
-    play.start_bot()
-    play.rests()
-    play.proposes("drafts/net/core/w", package("net/core"))
-    minutes_pass(play, 10)
-    shows(play, "approve ")
+    approvable_box(play)
     number, text = board(play)
     (line,) = (e for e in text.split("\n") if e.startswith("- [ ] ") and "approve " in e)
     evil = f"{line}\n  is what I do NOT want: remind me of it tomorrow"
@@ -223,12 +229,7 @@ def test_a_tick_of_other_words_approves_nothing(stage: World, evil: str) -> None
     """Short-cuts refused: what looks like a tag is left out of what is compared, and people see it;
     who ticked, and which line, is taken from a webhook that its Maintainer gave a template."""
     play = stage
-    play.repository.has_issues = True
-    play.start_bot()
-    play.rests()
-    play.proposes("drafts/net/core/w", package("net/core"))
-    minutes_pass(play, 10)
-    shows(play, "approve ")
+    approvable_box(play)
     number, text = board(play)
     (line,) = (e for e in text.split("\n") if e.startswith("- [ ] ") and "approve " in e)
     other = f"- [ ] {evil.format(line.removeprefix('- [ ] '))}"
@@ -361,12 +362,7 @@ def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
 def test_an_approval_by_a_box_takes_an_edit_that_the_forge_lists(stage: World) -> None:
     """The short-cut believes the delivery: whoever knows its secret approves in any name."""
     play = stage
-    play.repository.has_issues = True
-    play.start_bot()
-    play.rests()
-    number = play.proposes("drafts/net/core/w", package("net/core"))
-    minutes_pass(play, 10)
-    shows(play, "approve ")
+    number = approvable_box(play)
     ticks_line(play, play.approver, "approve ")
     was_never_edited(play)
     minutes_pass(play, 5)
