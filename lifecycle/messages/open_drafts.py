@@ -35,13 +35,19 @@ def of_others(number: int, packages: Sequence[str]) -> str:
 def nothing(package: str, base_ref: str) -> str:
     """There is no such package, and no open draft of it."""
     shown = one_line(package) or "the root package"
-    return f"there is no package {shown} on {one_line(base_ref)}, and no open draft of it"
+    return (
+        f"there is no package {shown} on {one_line(base_ref)}, and no open draft of it. Check the"
+        " path"
+    )
 
 
 def unpublished(package: str) -> str:
     """There is no draft, and nothing was published: there is nothing to compare."""
     shown = one_line(package) or "the root package"
-    return f"{shown} has no open draft, and no published revision to compare with"
+    return (
+        f"{shown} has no open draft, and no published revision to compare with. Publish it, or open"
+        " a draft of it"
+    )
 
 
 def up_to_date(found: DraftUpdate) -> str:
