@@ -13,6 +13,7 @@ REASONS = frozenset(
         "asked",
         "branch reviews",
         "check",
+        "commands",
         "configuration",
         "freeze",
         "fresh approval",
