@@ -28,6 +28,7 @@ from bot.look.reader import MirrorReader
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch
 from bot.look.tags import Tags
+from bot.look.unproposed import UnproposedReader
 from bot.look.variant_wishes import VariantWishes
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
@@ -156,6 +157,9 @@ class Looker:
             users=users,
             wishes=wishes,
             observed_until=observed_until,
+        )
+        self._unproposed = UnproposedReader(
+            repository, self.fetcher, self.people, renderer, offload
         )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)
@@ -350,7 +354,7 @@ class Looker:
             path=self.repository.path,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
-            facts = await self.proposals.draft(look, facts, tip)
+            facts = await self._unproposed.read(look, facts, tip)
         return Looked(
             facts,
             look.read,

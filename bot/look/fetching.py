@@ -140,9 +140,15 @@ class Fetcher:
             packages: Which.
             since: By the monotonic clock; what was fetched after that will do.
         """
+        tags.above |= await self.above(await self.learn_tagged(tags, packages, since))
+
+    async def learn_tagged(
+        self, tags: Tags, packages: Collection[str], since: float
+    ) -> Collection[str]:
+        """As `learn`, but for what stands `above` those without a tag, which are returned."""
         new = frozenset(packages) - tags.packages
         if not new:
-            return
+            return ()
         used, _ = await asyncio.gather(
             self._revisions.revisions(self._repository.id, new),
             self.fetch(Scope(packages=new), since),
@@ -152,8 +158,7 @@ class Fetcher:
         if behind := await self._offload(self._behind, used):
             await self.fetch(Scope(packages=behind), self._clock.monotonic())
         tags.learn(new, used)
-        untagged = await self._offload(tags.untagged, new)
-        tags.above |= await self._above(untagged)
+        return await self._offload(tags.untagged, new)
 
     async def foresee(self, packages: Collection[str]) -> None:
         """Learn in one request what a look at each of some new packages would ask for itself.
@@ -181,11 +186,11 @@ class Fetcher:
                 )
             )
 
-    async def _above(self, packages: Iterable[str]) -> set[str]:
-        """Tags that stand where folders of these packages' tags would have to be.
+    async def above(self, packages: Iterable[str]) -> set[str]:
+        """Return the tags that stand where folders of these packages' tags would have to be.
 
-        They are none of the package, so that no fetch shows them; and where a package has a tag,
-        git holds none of them.
+        In full spelling. They are none of the package, so that no fetch shows them; and where a
+        package has a tag, git holds none of them.
         """
         unknown = {folder for p in packages for folder in folders(p)} - self._free
         if not unknown:

@@ -279,10 +279,7 @@ class People:
         return self._pushers[key]
 
     async def pusher(self, head_ref: str, repository: int | None) -> str:
-        """Login of the person who pushed a branch last; "" when the forge does not tell.
-
-        Of no repository (None), nobody is asked.
-        """
+        """Login of the person who pushed a branch last; "" when the forge does not tell."""
         moves = await self._pushed(head_ref, repository)
         people = (m.actor for m in moves if m.actor != self.login and m.after.strip("0"))
         return next((actor for actor in people if actor), "")

@@ -40,7 +40,7 @@ from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
 from bot.upstream.users import UpstreamUsers
 from cadlib.diff.changes import Change
-from lifecycle import effects, memory, names, releases
+from lifecycle import effects, memory, releases
 from lifecycle.access import Person
 from lifecycle.commands import answers
 from lifecycle.commands import asked as asked_for
@@ -49,7 +49,6 @@ from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rule
 from lifecycle.facts.verdicts import Verdict, rules_digest
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
-from lifecycle.variants.naming import is_variants
 
 MOST_COMPARED = 5
 """Revisions that one look compares with; whoever can read may ask."""
@@ -287,39 +286,6 @@ class ProposalReader:
         if wanted and p.whole is None:
             p = replace(p, whole=await self._offload(reader.whole))
         return replace(p, drafts=await self._drafts.read(reader, p, head_ref, wanted, since))
-
-    async def draft(self, look: OneLook, facts: Facts, tip: Sha) -> Facts:
-        """A draft branch without a pull request: what it touches, and its rendering."""
-        reader, ref = look.reader, facts.default_ref
-        if (base := reader.git.ref(names.branch_ref(ref))) is None:
-            return facts
-        basis = Basis(rules=base, base=base)
-        packages = await self._fetcher.related(reader, tip, ref, basis, look.since)
-        learning = self._fetcher.learn(reader.tags, packages, look.since)
-        pusher = partial(self._people.pusher, facts.head_ref)
-        # Nobody is named in what the bot made for a variant; else neither waits for the other.
-        me, asks = self._repository.id.number, packages and not is_variants(facts.head_ref)
-        early, _ = await asyncio.gather(pusher(me if asks else None), learning)
-        read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
-        if read is None or not read.content.touched:
-            return facts
-        if read.content.for_variant:
-            return replace(facts, draft_of_variant=True)
-        verdicts, subjects, late = await asyncio.gather(
-            rendering.verdicts(
-                self._renderer, reader.git, read.content.touched, read.policy, head=tip
-            ),
-            self._offload(reader.subjects, tip, base),
-            pusher(None if asks else me),
-        )
-        return replace(
-            facts,
-            draft_touched=read.content.touched,
-            draft_verdicts=verdicts,
-            draft_policy=read.policy,
-            draft_subjects=subjects,
-            draft_pusher=early or late,
-        )
 
     async def _releases(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """Releases that are to be made, and those that have to say what the ledger says."""

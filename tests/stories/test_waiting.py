@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from bot.sandbox.faults.calls import LoggedCall
+from tests.stories.simulated import SimulatedWorld
 from tests.stories.world import World, package
 
 pytestmark = pytest.mark.simulated_time("each request takes a second, and nothing else does")
@@ -16,7 +17,7 @@ BRANCH = "drafts/net/new/w"
 
 
 @pytest.fixture
-def far(play: World) -> World:
+def far(play: SimulatedWorld) -> SimulatedWorld:
     """A world whose forge takes a second for each request, and whose bot has seen a push before."""
     play.author.pushes("drafts/net/old/w", package("net/old"))
     play.rests()
@@ -37,8 +38,11 @@ def calls(play: World, mark: int, *, until: str) -> list[LoggedCall]:
     return made[: last + 1]
 
 
-def test_the_first_push_of_a_draft_waits_for_seven_answers_in_turn(far: World) -> None:
-    """The short-cut asks who pushed once it knows which names of tags are free: eight."""
+def test_the_first_push_of_a_draft_waits_for_seven_answers_in_turn(far: SimulatedWorld) -> None:
+    """Short-cuts, which make eight: who pushed is asked for, or the draft is rendered, which takes
+    as long here, once it is known which names of tags are free.
+    """
+    far.renders_slowly(1)
     began = far.forge.state.now()
     mark = far.forge.faults.mark()
     far.author.pushes(BRANCH, package("net/new"))
@@ -49,7 +53,7 @@ def test_the_first_push_of_a_draft_waits_for_seven_answers_in_turn(far: World) -
     assert len(calls(far, mark, until="/check-runs")) <= 13
 
 
-def test_an_approval_waits_for_twenty_two_answers_in_turn(far: World) -> None:
+def test_an_approval_waits_for_twenty_two_answers_in_turn(far: SimulatedWorld) -> None:
     """The short-cuts ask which others have the same head once all else is known; and ask git what
     changed before they fetch what the forge has just merged.
     """
