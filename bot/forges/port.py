@@ -1035,6 +1035,9 @@ class Forges(Protocol):
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """One try out of the log; None for what cannot be read.
 
+        Args:
+            number: Of a try on the page that `failed_deliveries` read last.
+
         Raises:
-            ForgeMissingError: The log does not hold it any more.
+            ForgeMissingError: The log does not hold it any more, or it was on another page.
         """
