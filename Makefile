@@ -61,7 +61,8 @@ cases: $(DEV_READY)
 	@$(BIN)/python -m tests.cases $(if $(CASES),"$(CASES)")
 
 # N histories (or as many as fit into SECONDS), the first drawn from SEED; one alone is printed.
-# VARIANTS=all|none: with variants in each of them, or in none; by default in every fourth.
+# VARIANTS=all|none|apart: with variants in each, in none, or in each with a second repository;
+# by default in every fourth, half of these with that repository.
 simulate: $(DEV_READY)
 	@$(BIN)/python -m tests.simulation $(N) $(if $(REAL),--real) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FORGE),--forge $(FORGE)) $(if $(VARIANTS),--variants $(VARIANTS))
 

@@ -78,10 +78,17 @@ class Kind(TypedDict):
     apart: bool
 
 
-def kind(seed: int, which: str) -> Kind:
-    """What a history has besides."""
+def kind(seed: int, which: str, at: str = GITHUB) -> Kind:
+    """What a history has besides.
+
+    Args:
+        seed: Its seed.
+        which: Of them have variants; see `VARIANTS`.
+        at: The forge.
+    """
     every = {"all": (True, False), "none": (False, False), "apart": (True, True)}
-    variants, apart = every.get(which, (seed % 4 == 0, False))
+    some = (seed % 4 == 0, seed % 8 == 0 and at == GITHUB)
+    variants, apart = every.get(which, some)
     return Kind(variants=variants, apart=apart)
 
 
@@ -90,7 +97,7 @@ def some(first: int, count: int, real: bool, at: str, which: str) -> Count:
     counted = Count()
     with RealSetting() if real else nullcontext() as setting:
         for number in range(first, first + count):
-            counted.add(play(str(number), real=setting, at=at, **kind(number, which)))
+            counted.add(play(str(number), real=setting, at=at, **kind(number, which, at)))
     return counted
 
 
@@ -145,7 +152,7 @@ def _violations(seed: int, seconds: float, at: str, which: str) -> list[Violatio
         warnings.filterwarnings("ignore", ".* was never awaited", RuntimeWarning)
         try:
             with at_most(seconds):
-                return play(str(seed), at=at, **kind(seed, which)).violations
+                return play(str(seed), at=at, **kind(seed, which, at)).violations
         except TooLongError:
             pass  # its frames have gone when this is left
         gc.collect()
@@ -221,7 +228,7 @@ def main() -> int:
         )
     began, counted = time.monotonic(), Count()
     if given.count == 1 and not given.real:
-        outcome = play(str(given.seed), at=given.forge, **kind(given.seed, which))
+        outcome = play(str(given.seed), at=given.forge, **kind(given.seed, which, given.forge))
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
@@ -236,7 +243,7 @@ def main() -> int:
     for seed in list(counted.wrong)[:SHOWN]:
         where = "" if given.forge == GITHUB else f" FORGE={given.forge}"
         where += f" VARIANTS={given.variants}" if given.variants else ""
-        has = kind(int(seed), which)
+        has = kind(int(seed), which, given.forge)
         print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}{where}`):")
         found = play(seed, at=given.forge, **has)
         print(printed(shrink(seed, found, at=given.forge, **has)), flush=True)

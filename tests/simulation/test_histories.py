@@ -68,6 +68,16 @@ def test_variants_are_asked_for_and_what_there_is_without_them_stays() -> None:
     assert [kind(n, "some")["variants"] for n in range(1, 5)] == [False] * 3 + [True]
 
 
+def test_every_eighth_history_has_a_second_repository() -> None:
+    """Short-cuts refused: it has to be asked for; GitLab, which has none, is given one too."""
+    numbers = range(1, 17)
+    apart = [n for n in numbers if kind(n, "some")["apart"]]
+    assert apart == [8, 16]
+    assert all(kind(n, "some")["variants"] for n in apart)
+    assert not any(kind(n, "some", "gitlab")["apart"] for n in numbers)
+    assert not any(kind(n, which)["apart"] for n in numbers for which in ("all", "none"))
+
+
 def test_a_step_does_the_same_without_the_others() -> None:
     """Fails where steps draw from one generator: then none can be left out."""
     whole = play("3")
