@@ -10,6 +10,7 @@ from bot.forges.gitlab.hooks import PROJECT, HookSecrets, Speaker
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import WebhookReader
 from bot.sandbox.faults.calls import Faults as ApiFaults
+from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.accounts import App
 from bot.sandbox.records.gitlab import WebHook
 from bot.sandbox.records.memory import Installation
@@ -20,12 +21,14 @@ from tests.simulation.github_hands import GitHubHands
 from tests.simulation.gitlab_forge import BOT as ACCOUNT
 from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.simulation.gitlab_hands import GRANTED, GitLabHands
+from tests.simulation.gitlab_templates import Templated, templated
 from tests.simulation.gitlab_ways import MERGE, make, ways
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADVERSARY,
     BOT,
     CONFIG,
+    HONEST,
     PACKAGES,
     PEOPLE,
     ROLES,
@@ -87,6 +90,14 @@ class Furnished(Protocol):
             files: What it holds; None for the packages that are there otherwise.
         """
 
+    def templated(self, hook: OutgoingHook, drawn: Random) -> Templated | None:
+        """What the adversary says like a webhook that was just made; None for nothing.
+
+        Args:
+            hook: What the forge said.
+            drawn: A stream of her own.
+        """
+
     def let_in(self) -> None:
         """The bot may work in the repository from now on."""
 
@@ -132,6 +143,9 @@ class AtGitHub:
         state.organizations.add_team(OWNER, TEAM)
         return self._repo
 
+    def templated(self, _hook: OutgoingHook, _drawn: Random) -> None:
+        """As `Furnished` has it: nobody writes the bodies of an App's webhook."""
+
     def let_in(self) -> None:
         """As `Furnished` has it."""
         self.forge.install(self._repo, *self.beside)
@@ -169,6 +183,7 @@ class AtGitLab:
         self.beside: list[Repository] = []
         self.forge: SimulatedForge = made
         self.reader = GitLabWebhooks(made.name, [SECRET.encode()])
+        self._secrets = HookSecrets(made.name, (SECRET.encode(),))
 
     def furnish(
         self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
@@ -192,12 +207,15 @@ class AtGitLab:
             uuid="hook",
             created_at=state.now(),
             events=set(HEARD),
-            token=HookSecrets(self.forge.name, (SECRET.encode(),)).token(
-                Speaker(PROJECT, self._repo.id)
-            ),
+            token=self._secrets.token(Speaker(PROJECT, self._repo.id)),
         )
         self._repo.gitlab.hooks[hook.id] = hook
         return self._repo
+
+    def templated(self, hook: OutgoingHook, drawn: Random) -> Templated | None:
+        """As `Furnished` has it: by a custom template."""
+        people = [self.forge.state.user(login) for login in (*HONEST, ACCOUNT)]
+        return templated(hook, self._secrets, people, drawn)
 
     def let_in(self) -> None:
         """As `Furnished` has it: it becomes a member."""

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from bot.forges.webhooks import Delivery, WebhookError
 from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.store.port import Store
@@ -25,6 +26,7 @@ from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
 from tests.simulation.furnishing import FORGES, GITHUB, Furnished
 from tests.simulation.furnishing_catalog import Catalog
+from tests.simulation.gitlab_templates import Templated
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
@@ -97,6 +99,7 @@ class Simulation(System):
         self.stood = 0
         self._rested = False
         self._late: list[Violation] = []
+        self._hers = Random(f"{seed}/templates")
         self._set_up()
 
     # --- setting up -----------------------------------------------------------------------------
@@ -284,6 +287,26 @@ class Simulation(System):
             self.weather.tally["webhook doubled"] += 1
             yield self.draw.random() * 20
 
+    def _deliver(self, hook: OutgoingHook, late: float) -> None:
+        super()._deliver(hook, late)
+        said = self.place.templated(hook, self._hers)
+        if said is not None:
+            self.weather.tally["attack: a webhook's custom template"] += 1
+            super()._deliver(said, late)
+
+    def _read(self, hook: OutgoingHook) -> Delivery | None:
+        of_another = isinstance(hook, Templated) and hook.is_of_another
+        try:
+            delivery = super()._read(hook)
+        except WebhookError:
+            if not of_another:
+                raise
+            return None
+        if delivery is not None and of_another:
+            said = f"a webhook of another project has {len(delivery.wakes)} keys looked at"
+            self._late.append(Violation("own project", said, len(self.diary.entries)))
+        return delivery
+
     def _is_quiet(self) -> None:
         self.diary.rests()
 
@@ -321,6 +344,7 @@ class Simulation(System):
     def _step(self, number: int) -> None:
         self.draw = self.hands.draw = draw = Random(f"{self.seed}/{number}")
         self.hands.own = Random(f"{self.seed}/{number}/{self.at}")
+        self._hers = Random(f"{self.seed}/{number}/templates")
         self._endless = self.loop.steps + ENDLESS
         for _ in range(8):
             step = draw.choices(self.manner.steps, self.manner.weights)[0]

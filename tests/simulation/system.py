@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity
-from bot.forges.webhooks import WebhookReader
+from bot.forges.webhooks import Delivery, WebhookReader
 from bot.git.port import Mirrors
 from bot.render.port import Renderer
 from bot.sandbox.faults.hooks import OutgoingHook
@@ -164,8 +164,9 @@ class System:
             self.weather.tally["webhook while no bot ran"] += 1
 
     async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
-        headers = {name.lower(): value for name, value in hook.headers.items()}
-        delivery = self.reader.read_verified(headers, hook.body, self.me)
+        delivery = self._read(hook)
+        if delivery is None:
+            return
         stored = Delivered(
             guid=delivery.id,
             event=delivery.event,
@@ -179,6 +180,11 @@ class System:
             await replica.store.deliveries.add(stored, delivery.wakes)
         except StoreError:
             self.weather.tally["webhook refused: no database"] += 1
+
+    def _read(self, hook: OutgoingHook) -> Delivery | None:
+        """Read a webhook as the bot does; None for one that is refused."""
+        headers = {name.lower(): value for name, value in hook.headers.items()}
+        return self.reader.read_verified(headers, hook.body, self.me)
 
     # --- time -----------------------------------------------------------------------------------
 
