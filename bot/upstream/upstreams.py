@@ -48,7 +48,8 @@ def _admit(reference: GitReference, location: Location, policy: Policy) -> None:
         UpstreamError: It does not.
     """
     if not use.may_use(policy, location, reference.directory, served=False):
-        raise UpstreamError(UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location)))
+        problem = texts.not_allowed(str(location), by_default=use.allows_what_is_served(policy))
+        raise UpstreamError(UpstreamFault.NOT_ALLOWED, *problem)
 
 
 class _LeadsOnError(Exception):

@@ -20,6 +20,7 @@ from lifecycle.messages.markdown import (
     person,
     place,
     quote,
+    reason,
     typed,
 )
 from lifecycle.messages.timing import moment
@@ -76,7 +77,7 @@ def too_many(word: str, most: int) -> str:
 
 def not_made(word: str, why: str) -> str:
     """The files cannot be made."""
-    return f"{_refused(word)}: {quote(why.rstrip('.'))}. Then comment {typed(word)} again."
+    return f"{_refused(word)}: {reason(why.rstrip('.'))}. Then comment {typed(word)} again."
 
 
 def waiting(request: DraftRequest, wait: DraftWait) -> str:

@@ -12,7 +12,7 @@ from lifecycle.facts.impact import (
 )
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.messages.findings import finding
-from lifecycle.messages.markdown import code, name, names, number, quote, some
+from lifecycle.messages.markdown import code, name, names, number, reason, some
 from lifecycle.policy import BrokenPolicy
 
 PUBLISHED = "published from here"
@@ -278,7 +278,7 @@ def _what(one: PackageImpact) -> str:
         *([f"{number(one.gone, 'finding')} gone"] if one.gone else []),
         *(["would pass again"] if one.mends else []),
         *one.merges,
-        *([f"not tried: {quote(one.problem)}"] if one.problem else []),
+        *([f"not tried: {reason(one.problem)}"] if one.problem else []),
     ]
     said = ", ".join(parts)
     return f"{said[:1].upper()}{said[1:]}:" if _is_told(one) else said

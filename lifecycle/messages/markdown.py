@@ -196,7 +196,22 @@ def quote(text: str) -> str:
 
     It is never put at the start of a line, where a "/" would make it a command to other bots.
     """
-    line = _line(text)[:1000]
+    return _harmless(_line(text)[:1000])
+
+
+def reason(text: str) -> str:
+    """A reason of ours, plain text with words of others in it, on one line.
+
+    As `quote`, but code spans stay that are: nothing in them can break out or be acted on.
+    """
+    parts = _INERT_SPAN.split(_line(text)[:1000])
+    return "".join(part if at % 2 else _harmless(part) for at, part in enumerate(parts))
+
+
+_INERT_SPAN = re.compile(r"(`[A-Za-z0-9/.:=<][A-Za-z0-9 /.:=<>-]*`)")
+
+
+def _harmless(line: str) -> str:
     line = re.sub(r"([\\`*_{}\[\]<>|~&])", r"\\\1", line)
     # An empty comment stops mentions and issue links, and leaves nothing in what people copy.
     return kept(re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE))

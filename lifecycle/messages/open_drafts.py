@@ -13,7 +13,8 @@ def none(package: str) -> str:
     folder = f"{DRAFTS}{one_line(package)}/" if package else DRAFTS
     return (
         f"there is no open draft of {shown}: no pull request from a branch in {folder} of this"
-        " repository. Open one with edit, or name an upstream with onto to move the package to it"
+        " repository. Open one with `/edit`, or move the package to an upstream with"
+        " `/rebase <package> onto <upstream>`"
     )
 
 

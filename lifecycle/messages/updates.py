@@ -7,7 +7,7 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.messages import gates
-from lifecycle.messages.markdown import MOST_LISTED, code, names, number, quote, shell
+from lifecycle.messages.markdown import MOST_LISTED, code, names, number, reason, shell
 
 UNRELATED = "the two branches share no history"
 SEVERAL = "they were merged into each other more than once, so there is no single merge base"
@@ -67,7 +67,7 @@ def impossible(update: Update, base_ref: str) -> str:
     """The answer to `/rebase` where the two cannot be merged."""
     hand = f"Nothing was pushed. By hand: {by_hand(base_ref)}."
     if update.problem:
-        why = quote(update.problem)
+        why = reason(update.problem)
         return f"`/rebase` refused: {code(base_ref)} cannot be merged: {why}. {hand}"
     shown = update.conflicts[:MOST_LISTED]
     more = len(update.conflicts) - len(shown) + update.more
@@ -82,11 +82,11 @@ def conflict(each: UpdateConflict, base_ref: str) -> str:
     """One conflict: file, resource, field, and the three values."""
     place = " ".join(code(part) for part in (each.path, each.resource, each.field) if part)
     if not each.base and not each.ours and not each.theirs:
-        return f"{place}: {quote(each.reason)}"
+        return f"{place}: {reason(each.reason)}"
     values = (
         f"was {code(each.base)}, here {code(each.ours)}, in {code(base_ref)} {code(each.theirs)}"
     )
-    return f"{place}: {values}" + ("" if each.field else f" ({quote(each.reason)})")
+    return f"{place}: {values}" + ("" if each.field else f" ({reason(each.reason)})")
 
 
 def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -> str:
@@ -95,7 +95,7 @@ def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -
     if update is None or update.possible:
         return said
     if update.problem:
-        return f"{said}; it cannot be merged: {quote(update.problem)}"
+        return f"{said}; it cannot be merged: {reason(update.problem)}"
     if not update.conflicts:
         return said
     shown = [conflict(each, base_ref) for each in update.conflicts[:_FEW]]

@@ -255,12 +255,21 @@ def too_slow(place: str, seconds: float) -> Problem:
     return f"{place} did not answer within {seconds:g} s", "Try again, or check the host"
 
 
-def not_allowed(place: str) -> Problem:
-    """An upstream that the configuration does not allow."""
-    return (
-        f"`upstreams` in .porchbot.yaml of the base branch does not allow {place}",
-        "Add it to `upstreams.allow`, or take the package from one that is allowed",
-    )
+def not_allowed(place: str, *, by_default: bool = False) -> Problem:
+    """An upstream that the configuration does not allow.
+
+    Args:
+        place: Its repository, which whoever asks may not be able to read.
+        by_default: Nothing is listed, so that all may be used that porchbot serves: this one it
+            does not serve, or whoever asks may not read it, and must not learn which.
+    """
+    fix = "Add it to `upstreams.allow`, or take the package from one that is allowed"
+    if by_default:
+        fix += (
+            ". A repository that porchbot serves needs no entry: there the person who asks must be"
+            " able to read it, or it must list this one in `upstreams.share`"
+        )
+    return f"`upstreams` in .porchbot.yaml of the base branch does not allow {place}", fix
 
 
 def not_read(place: str) -> Problem:

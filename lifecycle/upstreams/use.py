@@ -26,6 +26,12 @@ def may_use(policy: Policy, upstream: Location, directory: str, *, served: bool)
     return above and (served if allow is None else _listed(allow, upstream, directory))
 
 
+def allows_what_is_served(policy: Policy) -> bool:
+    """Tell whether nothing is listed, here or above: all that the bot serves may be used."""
+    above = policy.above is None or allows_what_is_served(policy.above)
+    return above and policy.upstream_use.allow is None
+
+
 def default_repository(policy: Policy) -> str:
     """Return the repository that packages without one in front are looked for in; "" for none."""
     return policy.upstream_use.default

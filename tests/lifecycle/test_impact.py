@@ -296,7 +296,7 @@ def test_what_cannot_be_tried_and_who_is_not_named_is_said() -> None:
     assert "- 3 packages in repositories that not everybody here can read" in shown.summary
     assert "not run: `evil/x:v1`" in shown.summary
     assert "only the changed `functions.allow`" in shown.summary
-    assert "\\`x\\` @<!-- -->acme \\<b\\>" in shown.summary
+    assert "`x` @<!-- -->acme \\<b\\>" in shown.summary
 
 
 def of(base_ref: str, mode: ImpactMode = ImpactMode.BLOCK) -> dict[str, str]:

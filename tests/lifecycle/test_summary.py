@@ -18,9 +18,10 @@ from lifecycle.facts.packages import Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
-from lifecycle.messages import findings, markdown, summary
+from lifecycle.messages import findings, forges, markdown, summary
 from lifecycle.policy import AccessRule, Policy
 from lifecycle.tags import Tagging
+from lifecycle.terms import AS_WRITTEN
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -234,6 +235,23 @@ def test_text_of_others_is_harmless_and_can_be_copied(text: str) -> None:
 
     assert shown == HARMLESS[text]
     assert shown.isprintable()
+
+
+REASONS = {
+    "Use `git tag --list` or `/rebase <package> onto <upstream>`, `a`": None,
+    "a`b @x `@y` `c\n#1`": r"a\`b @<!-- -->x \`@<!-- -->y\` \`c #<!-- -->1\`",
+    "` [x](y) ` ``a`` `<!--`": r"\` \[x\](y) \` \``a`\` \`\<!--\`",
+    "fixes #1 in `x`": "fixes #<!-- -->1 in `x`",
+}
+"""Reasons, and how they are shown if not as they are."""
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_a_reason_keeps_its_code_spans_alone(text: str) -> None:
+    """Short-cuts refused: its backticks are shown escaped; whatever stands between two is kept."""
+    assert AS_WRITTEN.said(markdown.reason(text)) == (REASONS[text] or text)
+    gitlab = forges.gitlab("porchbot", "https://gitlab.example")
+    assert gitlab.said(markdown.reason("Use `/clone`")) == "Use `@porchbot clone`"
 
 
 def test_no_message_holds_a_character_that_cannot_be_seen() -> None:

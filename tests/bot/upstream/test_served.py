@@ -625,6 +625,26 @@ async def test_the_configuration_decides_what_may_be_used(stage: Stage) -> None:
     assert stage.elsewhere.asked == []
 
 
+async def test_who_may_not_read_it_is_told_what_would_help_and_not_whether_it_is_there(
+    stage: Stage,
+) -> None:
+    """Short-cuts refused: to add it to `upstreams.allow`, which opens nothing of what is served;
+    advice that only such a repository gets; the same where a list alone decides."""
+    said = [
+        (await stage.refused(f"https://github.com/{name}//net/core@v1", BOB))[1]
+        for name in ("acme/blueprints", "acme/nothing")
+    ]
+    assert said[0].replace("acme/blueprints", "acme/nothing") == said[1]
+    assert said[1].endswith(
+        "A repository that porchbot serves needs no entry: there the person who asks must be able"
+        " to read it, or it must list this one in `upstreams.share`."
+    )
+    listed = Policy(upstream_use=UpstreamUse(allow=("git.example/*",)))
+    for policy in (listed, replace(Policy(), above=listed)):
+        text = (await stage.refused("https://github.com/acme/x//net@v1", BOB, policy))[1]
+        assert "needs no entry" not in text
+
+
 async def test_where_no_repository_is_named(stage: Stage) -> None:
     """Short-cut refused: the first two words are a repository, whatever they are."""
     default = Policy(upstream_use=UpstreamUse(default="acme/blueprints"))
