@@ -180,7 +180,10 @@ class SetDraft:
 
 @dataclass(frozen=True, slots=True)
 class CloseProposal:
-    """Close a pull request of ours without a merge; one that is closed already stays so."""
+    """Close a pull request without a merge; one that is closed already stays so.
+
+    One of ours, or one by a fork of the commit that a merge queue is about to merge.
+    """
 
     KIND: ClassVar[Kind] = Kind(
         name="CloseProposal",

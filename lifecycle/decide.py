@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from lifecycle import (
     checks,
+    forks,
     labels,
     memory,
     names,
@@ -114,6 +115,10 @@ def _unlocked(actions: Iterable[Action], facts: Facts) -> list[Action]:
 
 
 def _conclude(facts: Facts, *, publishing: bool) -> Decision:
+    if facts.queued:  # its checks are the queue's: whoever may read proposes such a commit
+        only = observing.only(facts)
+        numbers = [p.place.number for p in facts.open]
+        return Decision([] if only else forks.close(numbers, facts.queued, facts), {})
     if facts.pending:
         begun = [] if observing.only(facts) else list(checks.begun(facts))
         seen = [] if observing.only(facts) else answers.seen(observing.without(facts))

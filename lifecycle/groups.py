@@ -10,8 +10,8 @@ them by the check of the last one alone.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lifecycle import checks, contents, gates, wording
-from lifecycle.actions import SetCheck
+from lifecycle import checks, contents, forks, gates, wording
+from lifecycle.actions import Action, SetCheck
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.head import Facts
@@ -52,7 +52,9 @@ class Group:
         verdicts: Of the packages that it changes, as they are in it.
         policy: The rules of the base branch.
         entries: The proposals in it, merged in this order; the last is the one that it adds.
-        shared: Other open proposals of this very commit, wherever they are proposed to.
+        shared: Other open proposals of this very commit by branches of the repository, wherever
+            they are proposed to.
+        forks: Those by forks.
     """
 
     base_ref: str
@@ -61,6 +63,7 @@ class Group:
     policy: Policy | BrokenPolicy
     entries: tuple[GroupEntry, ...]
     shared: tuple[int, ...] = ()
+    forks: tuple[int, ...] = ()
 
     @property
     def number(self) -> int:
@@ -73,14 +76,17 @@ class Group:
         return tuple(entry.number for entry in self.entries if not entry.ready)
 
 
-def decide(facts: Facts, group: Group) -> list[SetCheck]:
-    """Return the check runs to write at the group's head; empty when it shows the right ones.
+def decide(facts: Facts, group: Group) -> list[Action]:
+    """Return what closes proposals of the group's commit by forks, then the checks to write there.
+
+    Empty when its head shows the right ones.
 
     Args:
         facts: Of the group's branch: its head, and the checks there.
         group: What it is.
     """
-    return [wording.check(each, facts.terms) for each in _decide(facts, group)]
+    closed = [] if group.policy.observe else forks.close(group.forks, facts.head_ref, facts)
+    return wording.words([*closed, *_decide(facts, group)], facts.terms)
 
 
 def _decide(facts: Facts, group: Group) -> list[SetCheck]:

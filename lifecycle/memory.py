@@ -288,6 +288,12 @@ def notice_record(
     }
 
 
+def closed_record(number: int, head: str, repository_id: RepositoryId) -> dict[str, JSON]:
+    """Return the record for the answer that a proposal was closed: it is a merge queue's commit."""
+    place: dict[str, JSON] = {"kind": "notice", "repository": repository_id.spelled}
+    return {**place, "number": number, **replay.pack({Noticed(occasion=f"closed {head}")})}
+
+
 def noticed(proposal: Proposal) -> frozenset[str]:
     """Return the occasions that notices were written for."""
     log = read(proposal).log

@@ -15,7 +15,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import impact_texts, indexing, rendering
+from bot.look import impact_texts, indexing, queued, rendering
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
@@ -240,6 +240,8 @@ class Looker:
                 begun = None
             look = OneLook(head, state, adoption, reader, began, read, begun, pressed)
             looked = await self._put_together(look)
+            facts = await queued.told(self.forge, self.offload, git, looked.facts)
+            looked = replace(looked, facts=facts)
             await indexing.complete(self.store.revisions, self.repository.id, tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
         if alone or looked.facts.pending:

@@ -80,7 +80,7 @@ class Fetcher:
         seen = self._seen.get((at, branch), Scope())
         draft = _DRAFT.fullmatch(branch)
         guessed = {draft[1]} if draft and not seen.packages else set()
-        mine = {branch} if at == self._repository.id.number else set()
+        mine = {branch if at == self._repository.id.number else names.GROUPS}
         return seen | Scope(frozenset({self._repository.default_branch, *mine}), frozenset(guessed))
 
     def saw(self, at: int | None, branch: str, bases: Iterable[str], packages: set[str]) -> None:

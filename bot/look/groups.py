@@ -165,6 +165,11 @@ class GroupLooker:
         ready = await asyncio.gather(*(self._is_ready(part.entry.head) for part in parts))
         proposed = await self._forge.proposals_at(head)
         mine = {part.entry.number for part in parts}
+        others = sorted(
+            (p.number, p.head_repository == self._repository.id.number)
+            for p in proposed
+            if p.open and p.number not in mine
+        )
         return Group(
             base_ref=base_ref,
             content=await elsewhere.content(
@@ -183,7 +188,8 @@ class GroupLooker:
                 replace(entry, ready=is_ready)
                 for entry, is_ready in zip(entries, ready, strict=True)
             ),
-            shared=tuple(sorted({p.number for p in proposed if p.open} - mine)[:MOST_SHARED]),
+            shared=tuple(number for number, inside in others if inside)[:MOST_SHARED],
+            forks=tuple(number for number, inside in others if not inside)[:MOST_SHARED],
         )
 
     async def _is_ready(self, head: Sha) -> bool:

@@ -172,6 +172,9 @@ class ProposalReconciler:
         self._rerun = False
         if not looked.facts.pending:
             await self.begun.end()
+        if branch := looked.facts.queued:  # what a look showed there before it was known
+            group = keys.GroupKey(self._served.id, branch)
+            await self._store.queue.wake(group, BY_NEIGHBOUR)
         for other in sorted(looked.news, key=str):
             await self._store.queue.wake(other, BY_NEIGHBOUR)
         return looked

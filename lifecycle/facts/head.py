@@ -59,6 +59,8 @@ class Facts:
         draft_pusher: Login of the person who pushed it last; "" when that is not known.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
+        queued: Branch of the merge group that has this very commit, which a fork proposes; "" for
+            any other.
         crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
             and nothing passes.
         push_refused: The forge refused our last push to the branch at this head.
@@ -94,6 +96,7 @@ class Facts:
     draft_of_variant: bool = False
     draft_pusher: str = ""
     others: tuple["Facts", ...] = ()
+    queued: str = ""
     crowded: bool = False
     push_refused: PushRefusal | None = None
     watched: bool = False

@@ -72,6 +72,16 @@ def shared(proposal: int, others: Sequence[int]) -> str:
     )
 
 
+def closed(base_ref: str) -> str:
+    """Why a proposal by a fork, of the very commit that a queue is about to merge, is closed."""
+    return (
+        f"This pull request proposes the commit that the merge queue of `{base_ref}` is about to"
+        " merge. A check belongs to a commit, so the queue's checks would pass this pull request"
+        " too. The bot closed it. To propose the changes, open another pull request with a commit"
+        " of your own."
+    )
+
+
 def not_rendered(packages: Sequence[str]) -> str:
     """The merge result is not its own rendering."""
     return (

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lifecycle import groups
+from lifecycle.actions import CloseProposal, Reply, SetCheck
 from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
@@ -35,6 +36,7 @@ FACTS = Facts(
 
 def _shown(group: Group, facts: Facts = FACTS) -> tuple[Conclusion | None, str]:
     (check,) = groups.decide(facts, group)
+    assert isinstance(check, SetCheck)
     assert check.name == PUBLISH
     return check.conclusion, f"{check.title}\n{check.summary}"
 
@@ -52,6 +54,7 @@ def test_a_group_that_is_only_observed_keeps_no_queue_waiting() -> None:
     observed = replace(GROUP, policy=Policy(observe=True), entries=(replace(READY, ready=False),))
     (check,) = groups.decide(FACTS, observed)
 
+    assert isinstance(check, SetCheck)
     assert (check.status, check.conclusion) == (Status.COMPLETED, Conclusion.NEUTRAL)
     assert check.title.startswith("Observing: ")
     run = CheckRun(
@@ -120,3 +123,22 @@ def test_what_others_show_at_the_commit_is_not_turned_green() -> None:
     assert _shown(shared, replace(FACTS, checks={PUBLISH: run}))[0] is None
     theirs = replace(run, status=Status.IN_PROGRESS, conclusion=None)
     assert groups.decide(replace(FACTS, checks={PUBLISH: theirs}), shared) == []
+
+
+def test_what_forks_propose_of_the_groups_commit_is_closed_first() -> None:
+    """Short-cut refused: the group waits for them, or is green while they are open.
+
+    Nothing is closed where the bot only observes.
+    """
+    forked = replace(GROUP, forks=(7, 8))
+    first, second, *rest, check = groups.decide(FACTS, forked)
+
+    assert (first, second) == (CloseProposal(7), CloseProposal(8))
+    told = {each.number: each.body for each in rest if isinstance(each, Reply)}
+    assert list(told) == [7, 8]
+    assert "the merge queue of `main`" in told[7]
+    assert isinstance(check, SetCheck)
+    assert check.conclusion is Conclusion.SUCCESS
+    assert not groups.waits(forked)
+    (observed,) = groups.decide(FACTS, replace(forked, policy=Policy(observe=True)))
+    assert isinstance(observed, SetCheck)

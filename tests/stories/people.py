@@ -275,11 +275,11 @@ class Person(ABC):
         self.git(clone, "switch", "--quiet", "--force-create", branch, start)
         return clone
 
-    def points(self, branch: str, commit: str, *, force: bool = False) -> None:
-        """Push a commit that the forge has already to a branch."""
+    def points(self, branch: str, commit: str, *, force: bool = False, url: str = "") -> None:
+        """Push a commit that the forge has already to a branch, of another repository by `url`."""
         clone = self._clone(self.clone_url)
         flag = ["--force"] if force else []
-        self.git(clone, "push", "--quiet", *flag, "origin", f"{commit}:refs/heads/{branch}")
+        self.git(clone, "push", "--quiet", *flag, url or "origin", f"{commit}:refs/heads/{branch}")
 
     def merges_base(self, branch: str, base: str = "main", *, takes_nothing: bool = False) -> str:
         """Merge the base branch into a branch, and push.

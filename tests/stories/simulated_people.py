@@ -104,9 +104,10 @@ class InMemory(Person):
             repo=repo,
         )
 
-    def points(self, branch: str, commit: str, *, force: bool = False) -> None:
+    def points(self, branch: str, commit: str, *, force: bool = False, url: str = "") -> None:
         """As `Person` has it."""
-        self.forge.act(self.login).push_commit(branch, commit, force=force)
+        repo = Doors(self.forge, self.login).repository(url or self.clone_url)
+        self.forge.act(self.login).push_commit(branch, commit, force=force, repo=repo)
 
     def merges_base(self, branch: str, base: str = "main", *, takes_nothing: bool = False) -> str:
         """As `Person` has it."""

@@ -60,6 +60,10 @@ def dequeued(play: World, number: int) -> list[object]:
     return [e.detail["reason"] for e in events if e.kind == "removed_from_merge_queue"]
 
 
+def shut(play: World, number: int) -> bool | None:
+    return pull(play, number).state == "closed" or None
+
+
 def was_queued(play: World, number: int) -> bool | None:
     return any(e.kind == "added_to_merge_queue" for e in pull(play, number).events) or None
 
@@ -265,6 +269,57 @@ def test_a_group_that_is_proposed_elsewhere_is_green_for_nobody(play: World, is_
 
     play.author.closes(again)
     wait_for("green again", lambda: conclusion(play, head) == "success" or None, 120)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_fork_with_the_commit_of_a_group_holds_up_no_queue(play: World, late: bool) -> None:
+    """Short-cut refused: the group waits for it, which whoever may read opens again and again.
+
+    Or the checks of the group pass the fork's proposal, to a branch that nobody approved it for.
+    """
+    begun(play)
+    play.author.makes_ref("heads/side", play.repository.branch("main"))
+    ruled(play, QueueRule(min_entries_to_merge=2))
+    number = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    play.approver.says(number, "/approve")
+    found = wait_for("the group", lambda: group(play, number))
+    if late:
+        wait_for("its check", lambda: conclusion(play, found.head_sha) == "success" or None)
+        play.rests()
+    play.outsider.points("carrier", found.head_sha, url=play.forks())
+    forked = [
+        play.outsider.opens("outsider:carrier", "Mine", base=base).number
+        for base in ("side", "main")
+    ]
+    for each in forked:
+        wait_for(f"#{each} to be closed", partial(shut, play, each))
+        play.author.waits_for_answer(each, "the commit that the merge queue of `main`")
+    play.rests()
+
+    minutes_pass(play, 2)  # what was written lately is not written again
+    play.rests()
+    assert conclusion(play, found.head_sha) == "success"
+    assert dequeued(play, number) == []
+    other = play.proposes("drafts/net/other/b", resized("net/other", 2))
+    play.approver.says(other, "/approve")
+    play.author.waits_for_tag("net/core/v2")
+    assert not any(pull(play, each).merged for each in forked)
+
+
+def test_a_fork_at_a_branch_with_the_name_of_a_group_is_judged(play: World) -> None:
+    """Short-cut refused: the name tells, and who may push keeps the checks of any commit green."""
+    begun(play)
+    ruled(play, QueueRule())
+    head = play.author.pushes("mine", resized("net/core", 2))
+    named = f"gh-readonly-queue/main/pr-1-{play.repository.branch('main')}"
+    play.author.makes_ref(f"heads/{named}", head)
+    play.outsider.points("mine", head, url=play.forks())
+    number = play.outsider.opens("outsider:mine", "Mine").number
+
+    play.author.waits_for_summary(number, "is proposed")
+    play.rests()
+    assert pull(play, number).state == "open"
+    assert conclusion(play, head) is None
 
 
 def test_what_is_held_leaves_the_queue_and_comes_back(play: World) -> None:
