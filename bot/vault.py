@@ -24,9 +24,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 FILE: Final = "secrets.json"
 KEY_FILE: Final = "master.key"
 VERSION: Final = 1
@@ -102,6 +99,8 @@ class Vault:
     def __init__(self, file: Path, key: MasterKey) -> None:
         self.file = file
         self._origin = key.origin
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 6 MB, for who has secrets
+
         self._cipher = AESGCM(key.derive("secrets"))
 
     def names(self) -> tuple[str, ...]:
@@ -117,6 +116,8 @@ class Vault:
         sealed = _stored(self.file).get(name)
         if sealed is None:
             return ""
+        from cryptography.exceptions import InvalidTag
+
         try:
             data = base64.b64decode(sealed, validate=True)
             return self._cipher.decrypt(data[:_NONCE], data[_NONCE:], _bound(name)).decode()

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from git.db import GitDB
 from gitdb import IStream
+from gitdb.db import GitDB
 
 from bot.git import merge as git_merge
 from bot.git import refs as git_refs

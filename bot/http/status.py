@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import structlog
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -23,6 +23,9 @@ from bot.store.hints import OPERATOR, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 from lifecycle import spelling
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 log = structlog.get_logger()
 
@@ -156,7 +159,9 @@ def to(path: str) -> Response:
 
 
 @cache
-def _templates() -> Environment:
+def _templates() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # 4 MB, for this page alone
+
     made = Environment(
         loader=PackageLoader("bot.http"),
         autoescape=True,

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from cel_expr_python import cel
-
 from lifecycle.messages import porch as texts
 
 Input: TypeAlias = str | Mapping[str, "Input"]
@@ -171,6 +169,8 @@ def check(text: str) -> None:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
+    from cel_expr_python import cel  # 6 MB, for the rules that have an expression
+
     variables = {**dict.fromkeys(_TEXTS, cel.Type.STRING), **dict.fromkeys(_OBJECTS, cel.Type.DYN)}
     return cel.NewEnv(variables=variables)
 

@@ -1,8 +1,9 @@
 """Fields that stand in many of GitHub's answers to REST."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
-from bot.forges.github.http import JSONObject
 from bot.forges.port import BotIdentity
 from lifecycle.access import Person
 
@@ -12,7 +13,7 @@ def time(text: object) -> datetime:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
 
 
-def person(data: JSONObject | None, me: BotIdentity | None = None) -> Person:
+def person(data: Mapping[str, Any] | None, me: BotIdentity | None = None) -> Person:
     """An account; "ghost" stands for one that was deleted, as on the forge.
 
     Args:
@@ -25,7 +26,7 @@ def person(data: JSONObject | None, me: BotIdentity | None = None) -> Person:
     return Person(int(data["id"]), str(data["login"]), machine)
 
 
-def is_us(data: JSONObject | None, me: BotIdentity | None) -> bool:
+def is_us(data: Mapping[str, Any] | None, me: BotIdentity | None) -> bool:
     """Whether an account, as REST tells of it, is ours; nobody's is while we are not known."""
     if not data or me is None:
         return False
