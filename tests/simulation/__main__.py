@@ -66,9 +66,15 @@ class Count:
         self.wrong |= other.wrong
 
 
+COLLECTED = (50_000, 20, 100)
+"""Thresholds of Python's collection of garbage, which else takes a fourteenth of the time."""
+
+
 def quiet() -> None:
-    """Nothing is logged: thousands of bots go through thousands of bad days."""
+    """Nothing is logged, and garbage is collected less often: there are thousands of bots."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    gc.freeze()
+    gc.set_threshold(*COLLECTED)
 
 
 class Kind(TypedDict):
