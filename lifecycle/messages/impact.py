@@ -179,8 +179,8 @@ def _variants(impact: Impact) -> list[str]:
         )
     if found.unread:
         parts.append(
-            "Not read: resources and topics of other repositories that the rules of the base branch"
-            " do not name in the same way."
+            "Not read, so that packages which they choose are missing above: topics, and resources"
+            " of other repositories, unless the rules of the base branch ask for the same."
         )
     return ["\n\n".join(parts)]
 
