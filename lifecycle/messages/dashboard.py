@@ -23,7 +23,7 @@ from lifecycle.facts.overview import (
 )
 from lifecycle.messages import boxes as box_texts
 from lifecycle.messages import timing
-from lifecycle.messages.markdown import code, label, name, number, plain, quote, some, typed
+from lifecycle.messages.markdown import code, label, name, number, plain, quote, reason, some, typed
 from lifecycle.terms import kept
 
 TITLE = "Packages of this repository"
@@ -198,8 +198,8 @@ def _variant(each: ListedVariant) -> str:
     what = name(each.package) if each.package else code(each.file or each.variant)
     of = f" of {code(each.file)}" if each.package and each.file else ""
     if not (each.package or each.file or each.variant):
-        return quote(each.why[:LONGEST_REASON])
-    why = quote(each.why[:LONGEST_REASON]) + ("…" if len(each.why) > LONGEST_REASON else "")
+        return reason(each.why[:LONGEST_REASON])
+    why = reason(each.why[:LONGEST_REASON]) + ("…" if len(each.why) > LONGEST_REASON else "")
     return f"{what}{by}{of}, **{each.state}** since {each.since:%Y-%m-%d}: {why}"
 
 

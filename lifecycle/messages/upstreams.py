@@ -266,8 +266,8 @@ def not_allowed(place: str, *, by_default: bool = False) -> Problem:
     fix = "Add it to `upstreams.allow`, or take the package from one that is allowed"
     if by_default:
         fix += (
-            ". A repository that porchbot serves needs no entry: there the person who asks must be"
-            " able to read it, or it must list this one in `upstreams.share`"
+            ". A repository that porchbot serves needs no entry: the person who asks must be able"
+            " to read it; for a variant, it must list this one in `upstreams.share`"
         )
     return f"`upstreams` in .porchbot.yaml of the base branch does not allow {place}", fix
 

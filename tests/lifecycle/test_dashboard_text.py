@@ -270,10 +270,10 @@ def test_why_variants_wait() -> None:
         "- 1000 packages of variants still have no pull request. The forge allows about 500 new"
         " pull requests and comments an hour, and a package needs up to two of them, so this takes"
         " up to 5 h 33 min.",
-        "- `variants/a.yaml:3`, **broken rule** since 2026-11-20: \\`x\\` for @<!-- -->ann is"
+        "- `variants/a.yaml:3`, **broken rule** since 2026-11-20: `x` for @<!-- -->ann is"
         " \\*\\*broken\\*\\*",
         "- `apps/shop` by `shop` of `acme/control:variants/shop.yaml`, **cannot be made** since"
-        " 2026-11-20: \\`x\\` for @<!-- -->ann is \\*\\*broken\\*\\*",
+        " 2026-11-20: `x` for @<!-- -->ann is \\*\\*broken\\*\\*",
     ]
 
 

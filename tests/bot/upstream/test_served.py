@@ -636,8 +636,8 @@ async def test_who_may_not_read_it_is_told_what_would_help_and_not_whether_it_is
     ]
     assert said[0].replace("acme/blueprints", "acme/nothing") == said[1]
     assert said[1].endswith(
-        "A repository that porchbot serves needs no entry: there the person who asks must be able"
-        " to read it, or it must list this one in `upstreams.share`."
+        "A repository that porchbot serves needs no entry: the person who asks must be able to"
+        " read it; for a variant, it must list this one in `upstreams.share`."
     )
     listed = Policy(upstream_use=UpstreamUse(allow=("git.example/*",)))
     for policy in (listed, replace(Policy(), above=listed)):
