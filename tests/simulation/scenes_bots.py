@@ -171,8 +171,10 @@ def not_shown(s: "Simulation") -> str:
     if s.manner.calm:
         raise ImpossibleError
     a = Stage(s)
-    a.approve(a.judges())
+    *some, last = a.judges()
+    a.approve(some)
     before = len(s.diary.entries)
+    a.approves(last)
 
     def tagged() -> list[Entry]:
         return [e for e in s.diary.entries[before:] if e.text.startswith("refs/tags/")]
