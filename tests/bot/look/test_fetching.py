@@ -17,7 +17,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from bot.store.values import Revision
-from lifecycle.names import Sha
+from lifecycle.names import GROUPS, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
 
@@ -209,8 +209,8 @@ async def test_where_else_a_head_counts_is_fetched_too(
     [
         (1, HEAD, Scope(frozenset({"main", HEAD}), frozenset({"net/core"}))),
         (1, "drafts/w", Scope(frozenset({"main", "drafts/w"}))),
-        (2, HEAD, Scope(frozenset({"main"}), frozenset({"net/core"}))),
-        (None, "topic", Scope(frozenset({"main"}))),
+        (2, HEAD, Scope(frozenset({"main", GROUPS}), frozenset({"net/core"}))),
+        (None, "topic", Scope(frozenset({"main", GROUPS}))),
     ],
 )
 def test_what_a_look_is_likely_to_be_about(
