@@ -58,7 +58,7 @@ class Around(Protocol):
     """Knows other repositories."""
 
     async def lent(self) -> Lent:
-        """What the rules of the default branch get from them now."""
+        """What the rules of the default branch get from them now, and everybody here may see."""
 
     async def named(self, names: Collection[str]) -> Mapping[str, str]:
         """Those that may be named to everybody who can read this one, to their full names.

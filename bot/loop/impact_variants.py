@@ -1,4 +1,8 @@
-"""What rules for variants get from other repositories, for those who try a change of them."""
+"""What rules for variants get from other repositories, for those who try a change of them.
+
+A branch may choose by it what it likes, and what came of that is told: the names and labels of what
+not everybody may see could be guessed from how many packages there would be.
+"""
 
 from collections.abc import Collection, Mapping
 
@@ -24,13 +28,20 @@ class VariantsAround:
         self._served = served
 
     async def lent(self) -> Lent:
-        """What the rules of the default branch get from others now."""
+        """What the rules of the default branch get from others now, and everybody here may see.
+
+        Topics are told of all of them, or of none.
+        """
         rules = await rules_of(self._served)
         if rules is None:
             return Lent()
         tip, policy = rules
         book = await self._books.book(Ruling(self._served, tip, policy))
-        return Lent(policy.variants, book.outside, book.topics)
+        names = {each.repository for each in book.outside} | {name for name, _ in book.topics}
+        shown = await self.named(names) if names else {}
+        outside = [each for each in book.outside if each.repository in shown]
+        topics = book.topics if all(name in shown for name, _ in book.topics) else ()
+        return Lent(policy.variants, outside, topics)
 
     async def named(self, names: Collection[str]) -> Mapping[str, str]:
         """Those that everybody can read, or nobody else than who can read this one."""

@@ -116,7 +116,7 @@ class VariantsImpact:
         same: How many would be wanted as they are.
         problems: Rules that could not be resolved: while there are any, nothing is removed.
         unread: Resources or topics of other repositories were not read: the rules of the base
-            branch do not name them so.
+            branch do not name them so, or not everybody here can read them.
     """
 
     changes: tuple[VariantChange, ...] = ()
@@ -129,7 +129,7 @@ class VariantsImpact:
     @property
     def nothing(self) -> bool:
         """There is nothing to tell."""
-        return not (self.counts or self.problems)
+        return not (self.counts or self.problems or self.unread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

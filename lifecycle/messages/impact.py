@@ -145,6 +145,8 @@ def _variants_titled(found: VariantsImpact) -> str:
     said = [f"{number(count, 'variant')} {_OUTCOMES[outcome]}" for outcome, count in found.counts]
     if found.problems:
         said.append(f"{number(found.problems, 'rule')} for variants cannot be resolved")
+    if found.unread:
+        said.append("Not compared: variants by what other repositories lend")
     return "; ".join(said)
 
 
@@ -180,7 +182,8 @@ def _variants(impact: Impact) -> list[str]:
     if found.unread:
         parts.append(
             "Not read, so that packages which they choose are missing above: topics, and resources"
-            " of other repositories, unless the rules of the base branch ask for the same."
+            " of other repositories, unless the rules of the base branch ask for the same and"
+            " everybody here can read those repositories."
         )
     return ["\n\n".join(parts)]
 

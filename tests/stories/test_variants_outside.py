@@ -1,9 +1,12 @@
 """Variants that select and inject resources of another repository, by its consent."""
 
+import re
+
 import pytest
 
 from tests.stories.people import Person
 from tests.stories.test_dashboard import shows
+from tests.stories.test_impact import proposes, says
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants_waiting import waiting
 from tests.stories.world import CONFIG, ROLES, World, minutes_pass, package, seconds_pass
@@ -67,9 +70,10 @@ repositories:
 """
 
 
-def begins(stage: World, consent: str, rule: str = SET) -> Person:
+def begins(stage: World, consent: str, rule: str = SET, *, private: bool = True) -> Person:
     """An inventory in another repository, and a rule over it; who writes there."""
-    stage.serves("inventory", {".porchbot.yaml": consent, **site("a")}, private=True, people=ROLES)
+    files = {".porchbot.yaml": consent, **site("a")}
+    stage.serves("inventory", files, private=private, people=ROLES)
     stage.repository.has_issues = True
     stage.start_bot()
     base = package("net/base")
@@ -175,3 +179,28 @@ def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
     assert stage.author.at("acme/shut").pulls() == []
     minutes_pass(stage, 10)
     assert "acme/shut" not in shows(stage, "`net/base`: v1")
+
+
+GUESS = SET.replace(
+    "'sites/' + target.name", "'sites/' + (target.name.startsWith('GUESS') ? 'right' : target.none)"
+)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_branch_cannot_ask_what_private_resources_are(stage: World, private: bool) -> None:
+    """Short-cuts refused: what chose a package is counted by its resource's name, so that whoever
+    pushes a branch guesses it letter by letter; what was not read is told as no change."""
+    begins(stage, CONSENT, private=private)
+    stage.author.pull_of(BRANCH)
+    stage.rests()
+    told = list[tuple[str, str]]()
+    for guess in ("n", "z"):
+        changed = {"variants/sites.yaml": GUESS.replace("GUESS", guess)}
+        told.append(says(stage, proposes(stage, f"people/{guess}", changed)))
+    titles, texts = zip(*told, strict=True)
+    assert ("Not read, " in texts[0]) is private
+    assert ("1 variant would get a draft" in titles[0]) is not private
+    assert (titles[0] == titles[1]) is private
+    if private:
+        assert titles[0] == "Not compared: variants by what other repositories lend"
+        assert re.sub("[0-9a-f]{10}", "", texts[0]) == re.sub("[0-9a-f]{10}", "", texts[1])
