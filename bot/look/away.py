@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.clock import Clock
-from lifecycle.facts.drafts import DraftRequest, DraftWait
+from lifecycle.facts.drafts import MOST_DRAFTS, DraftRequest, DraftWait
 
 FIRST, MOST = timedelta(seconds=15), timedelta(minutes=2)
 """How long after the first try comes the second one; what that doubles to at most."""
@@ -56,6 +56,17 @@ class Away:
         """
         found = self._waits.get((number, request))
         return found if found is not None and self._clock.now() < found.again else None
+
+    def room(self, number: int, requests: Collection[DraftRequest]) -> list[DraftRequest]:
+        """Return what there is room for in one look; what waits takes none of the others.
+
+        Args:
+            number: As in `waits`.
+            requests: What is asked for there, in its order.
+        """
+        tried = [each for each in requests if (number, each) in self._waits]
+        others = [each for each in requests if (number, each) not in self._waits]
+        return [*tried[:MOST_DRAFTS], *others[:MOST_DRAFTS]]
 
     def failed(self, number: int, request: DraftRequest) -> DraftWait:
         """Remember that a try failed; return what the draft waits for.

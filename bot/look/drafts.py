@@ -117,9 +117,9 @@ class Drafts:
         self._away.asked(proposal.place.number, asked)
         if whole is None:
             return found
-        for request, caller in asked.items():
+        for request in self._away.room(proposal.place.number, asked):
             found[request] = await self._one(
-                reader, proposal, whole, head_ref, request, caller, since
+                reader, proposal, whole, head_ref, request, asked[request], since
             )
         return found
 

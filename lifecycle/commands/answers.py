@@ -23,7 +23,7 @@ from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.events import Answered
 from lifecycle.facts.conversation import Comment
-from lifecycle.facts.drafts import MOST_DRAFTS, DraftRequest
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
@@ -206,7 +206,7 @@ def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABL
 def drafts(
     facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
 ) -> dict[DraftRequest, Person]:
-    """Return the drafts that somebody with the right asks for, with who does; `MOST_DRAFTS`.
+    """Return the drafts that somebody with the right asks for, with who does.
 
     What strangers ask for is not worked out: it takes requests to other hosts, and functions.
     """
@@ -220,7 +220,7 @@ def drafts(
                 continue
             if wanted and not refusal(request, response, table.row(command), command):
                 found.setdefault(wanted, comment.author)
-    return dict(list(found.items())[:MOST_DRAFTS])
+    return found
 
 
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:

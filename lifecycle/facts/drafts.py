@@ -11,7 +11,7 @@ from lifecycle.ledger import ProposedState
 from lifecycle.names import Sha
 
 MOST_DRAFTS = 5
-"""Drafts that one look works out because comments ask for them; the others follow."""
+"""Drafts that one look works out because comments ask for them, and as many that wait."""
 
 
 class DraftKind(StrEnum):

@@ -4,6 +4,7 @@ import pytest
 
 from bot.git.port import GitBusyError
 from bot.look.published import IndexedPublications
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.identity import RepositoryId
 from tests.stories.test_dashboard import shows
 from tests.stories.test_drafts import Board
@@ -113,3 +114,22 @@ def test_a_command_on_the_dashboard_issue_is_answered_once_its_upstream_can_be_r
     assert Board(stage).answers("refused") == []
     away.busy = False
     stage.author.pull_of("drafts/apps/shop/clone")
+
+
+@WAITS
+@pytest.mark.both_forges
+def test_as_many_commands_as_there_is_room_for_wait_and_others_are_carried_out(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: what waits takes the room of one look, so that whatever anybody else asks
+    for in that time is refused."""
+    publishes(play, "net/base", package("net/base"), 1)
+    _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    for each in range(MOST_DRAFTS):
+        play.author.says(number, f"/clone net/base@v1 apps/shop{each}")
+    minutes_pass(play, 2)
+    play.approver.says(number, "/init net/new")
+    play.author.pull_of("drafts/net/new/init")
+    play.rests()
+    assert play.author.summary(number).count("waits, since ") == MOST_DRAFTS
