@@ -68,6 +68,7 @@ def tried(tree: WorkingTree, base: Base, package: str, functions: Functions) -> 
         head=Sha(now),
         base_ref=base.shown,
         base=Sha(base.commit),
+        origin=Sha(base.commit),
         held=policy,
         now=policy,
         changed=(package,),

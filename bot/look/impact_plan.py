@@ -53,6 +53,7 @@ class Plan:
         head: The commit.
         base_ref: The branch that it is to be merged into.
         base: Where that is.
+        origin: Where the head left the base branch; "" where they share nothing.
         held: The rules that the head began with.
         now: Those of the base branch as it is: what may run, and what judges an upgrade.
         tried: The rules to try; None where they judge all packages alike.
@@ -60,7 +61,6 @@ class Plan:
         allows: As in `Impact`.
         rules: What they are tried on, by path.
         changed: Packages that were there before and that the head changes, sorted.
-        origin: Where the head left the base branch; "" where they share nothing.
         wants: How the head configures rules for variants.
         variants: Rules for variants count on the base branch, and the head may change them.
     """
@@ -68,6 +68,7 @@ class Plan:
     head: Sha
     base_ref: str
     base: Sha
+    origin: Sha
     held: Policy
     now: Policy
     tried: Policy | None = None
@@ -75,7 +76,6 @@ class Plan:
     allows: bool = False
     rules: tuple[RulesTrial, ...] = ()
     changed: tuple[str, ...] = ()
-    origin: Sha = Sha("")  # noqa: RUF009
     wants: VariantUse = field(default_factory=VariantUse)
     variants: bool = False
 

@@ -96,13 +96,11 @@ class OpenDraftReader:
     async def _diff(
         self, reader: MirrorReader, issue: Proposal, package: str, revision: int, since: float
     ) -> PackageDiff:
-        git, base_ref = reader.git, _base_ref(reader, issue, package)
-        found = PackageDiff(package=package, base_ref=base_ref, revision=revision)
-        if not base_ref:
-            return replace(found, problem=making.unmanaged(package))
-        base = await self._offload(git.ref, names.branch_ref(base_ref))
+        git = reader.git
+        base_ref, base, problem = await self._base(reader, issue, package)
+        found = PackageDiff(package=package, base_ref=base_ref, revision=revision, problem=problem)
         if base is None:
-            return replace(found, problem=making.no_base(base_ref))
+            return found
         drafts = await self._open(git, package, base_ref)
         head = drafts[-1][1] if drafts else base
         if drafts:
@@ -129,13 +127,11 @@ class OpenDraftReader:
         return replace(found, changes=changes)
 
     async def _update(self, reader: MirrorReader, issue: Proposal, package: str) -> DraftUpdate:
-        git, base_ref = reader.git, _base_ref(reader, issue, package)
-        found = DraftUpdate(package=package, base_ref=base_ref)
-        if not base_ref:
-            return replace(found, problem=making.unmanaged(package))
-        base = await self._offload(git.ref, names.branch_ref(base_ref))
+        git = reader.git
+        base_ref, base, problem = await self._base(reader, issue, package)
+        found = DraftUpdate(package=package, base_ref=base_ref, problem=problem)
         if base is None:
-            return replace(found, problem=making.no_base(base_ref))
+            return found
         drafts = await self._open(git, package, base_ref)
         if not drafts:
             return replace(found, problem=texts.none(package))
@@ -171,6 +167,17 @@ class OpenDraftReader:
             done=await self._offload(_done, reader, head),
         )
 
+    async def _base(
+        self, reader: MirrorReader, issue: Proposal, package: str
+    ) -> tuple[str, Sha | None, str]:
+        """The branch that a package is published on, its head, and what is wrong without one."""
+        whole = issue.whole
+        base_ref = "" if whole is None else whole.branch_of(package, reader.default_branch)
+        if not base_ref:
+            return "", None, making.unmanaged(package)
+        base = await self._offload(reader.git.ref, names.branch_ref(base_ref))
+        return base_ref, base, "" if base is not None else making.no_base(base_ref)
+
     async def _open(
         self, git: History, package: str, base_ref: str
     ) -> list[tuple[ListedProposal, Sha]]:
@@ -182,10 +189,6 @@ class OpenDraftReader:
                 if ours and pull.base_ref == base_ref:
                     found.append((pull, head))
         return sorted(found, key=lambda each: each[0].number)
-
-
-def _base_ref(reader: MirrorReader, issue: Proposal, package: str) -> str:
-    return "" if issue.whole is None else issue.whole.branch_of(package, reader.default_branch)
 
 
 def _branches(git: History, package: str) -> Sequence[tuple[str, Sha]]:

@@ -12,7 +12,6 @@ import gc
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from bot.clock import in_thread
@@ -152,7 +151,6 @@ def _memory() -> str:
     held = _status("VmRSS"), _status("VmHWM")
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
-    time.sleep(0.5)
     return " ".join(f"{each:.0f}" for each in (*held, _status("VmRSS")))
 
 

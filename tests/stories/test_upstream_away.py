@@ -1,9 +1,11 @@
 """While the upstream that one command names cannot be read, that command alone waits."""
 
+from collections.abc import Collection
+
 import pytest
 
 from bot.git.port import GitBusyError
-from bot.look.published import IndexedPublications
+from bot.look.published import IndexedPublications, PublishedTags
 from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.identity import RepositoryId
 from tests.stories.test_dashboard import shows
@@ -22,11 +24,13 @@ class _Upstreams:
         self.asked = 0
         told = IndexedPublications.of
 
-        async def of(known: IndexedPublications, home: RepositoryId, packages: object) -> object:
+        async def of(
+            known: IndexedPublications, home: RepositoryId, packages: Collection[str]
+        ) -> PublishedTags:
             self.asked += 1
             if self.busy:
                 raise GitBusyError("acme/elsewhere is being fetched")
-            return await told(known, home, packages)  # type: ignore[arg-type]
+            return await told(known, home, packages)
 
         monkeypatch.setattr(IndexedPublications, "of", of)
 

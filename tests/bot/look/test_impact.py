@@ -91,12 +91,12 @@ def reader(renders: Renders, clock: ManualClock, others: Others = no_other) -> I
     return ImpactReader(cast("Looker", looker), NoUsers(), others)
 
 
+PLAN = Plan(head=HEAD, base_ref="main", base=BASE, origin=BASE, held=Policy(), now=Policy())
+
+
 def plan(count: int) -> Plan:
     rules = tuple(RulesTrial(package=f"n{i}", tree=f"t{i}", merges=()) for i in range(count))
-    held = Policy()
-    return Plan(
-        head=HEAD, base_ref="main", base=BASE, held=held, now=held, tried=TRIED, rules=rules
-    )
+    return replace(PLAN, tried=TRIED, rules=rules)
 
 
 def trial(count: int, clock: ManualClock) -> Trial:
@@ -286,8 +286,7 @@ def test_who_is_upgraded_on_trial(
     directory: str, trees: dict[tuple[str, str], str], wanted: str | None
 ) -> None:
     """Short-cuts refused: paths are compared as texts; who has it already is upgraded again."""
-    held, changed = Policy(), ("net/core",)
-    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
+    made = replace(PLAN, changed=("net/core",))
     there = {(commit * 40, path): tree for (commit, path), tree in trees.items()}
     found = upgrades(Trees(there), REPOSITORY.id, made, [user(directory)])
     assert [each.before for each in found.trials] == ([] if wanted is None else [wanted])
@@ -314,8 +313,7 @@ def test_a_plan_takes_time_in_proportion_to_locks_and_packages() -> None:
     changed = tuple(sorted(Path(f"net/team{i % 7}/p{i:03}") for i in range(400)))
     there = [i % 800 for i in range(4_000)]
     users = [user(f"net/team{i % 7}/p{i:03}", f"{i % 3}" * 40) for i in there]
-    held = Policy()
-    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
+    made = replace(PLAN, changed=changed)
     trees: dict[tuple[str, str], str] = {(at, p): at for at in (HEAD, BASE) for p in changed}
 
     found = upgrades(Trees(trees), REPOSITORY.id, made, users)
@@ -334,8 +332,7 @@ def test_states_of_upstreams_are_read_up_to_a_bound(monkeypatch: pytest.MonkeyPa
         replace(user(commit=f"{i:040}"), repository=elsewhere if i < 90 else user().repository)
         for i in range(100)
     ]
-    held = Policy()
-    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=("net/core",))
+    made = replace(PLAN, changed=("net/core",))
 
     found = upgrades(Trees(trees), REPOSITORY.id, made, users)
 
