@@ -14,7 +14,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import BRANCHES, History
 from bot.look import content, updating
 from bot.look.crowds import asked
-from bot.look.draft_branches import MOST_OURS
+from bot.look.draft_branches import MOST_OURS, proposes
 from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
 from bot.render.port import Renderer
@@ -185,8 +185,7 @@ class OpenDraftReader:
         me, found = self._repository.id.number, []
         for branch, head in await self._offload(_branches, git, package):
             for pull in await self._forge.proposals_of(branch):
-                ours = pull.open and (pull.head_repository, pull.head_ref) == (me, branch)
-                if ours and pull.base_ref == base_ref:
+                if proposes(pull, me, branch) and pull.base_ref == base_ref:
                     found.append((pull, head))
         return sorted(found, key=lambda each: each[0].number)
 
