@@ -58,5 +58,8 @@ def tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool, frozenset
 
 
 def proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
-    """Whether a pull request that is open proposes a branch of the repository itself."""
+    """Whether a pull request that is open proposes a branch of the repository itself.
+
+    To whatever base: the branch is not taken from under an open pull request.
+    """
     return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
-from bot.forges.port import Forge, ListedProposal
+from bot.forges.port import Forge
 from bot.git.port import Scope
 from bot.look import owners, rules, upstreams
+from bot.look.draft_branches import proposes
 from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
@@ -84,7 +85,7 @@ class Revisions:
             branch=branch,
             tip=tip,
             free=free,
-            number=next((p.number for p in pulls if _proposes(p, me.number, branch)), 0),
+            number=next((p.number for p in pulls if proposes(p, me.number, branch)), 0),
             refused=refused.reason,
             asked=refused.asked,
         )
@@ -116,11 +117,6 @@ def packages(reader: MirrorReader, removed: Sequence[str], head: Sha) -> dict[st
 
 def _branches(package: str, number: int) -> tuple[str, str]:
     return names.withdrawal_branch(package, number), names.deprecation_branch(package, number)
-
-
-def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
-    # To whatever base: the branch is not taken from under an open pull request.
-    return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
 
 
 def _tip(reader: MirrorReader, ref: str, bases: Sequence[Sha]) -> tuple[str, bool]:
