@@ -1,6 +1,8 @@
 """SSH keys and signatures (SSHSIG), as git and `ssh-keygen -Y` make and check them.
 
 Only ed25519: one kind of key, whose signatures of the same text are always the same.
+cryptography, 8 MB, is read by what needs it: not by a bot without a key, nor by what only
+receives webhooks.
 
 Source: https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.sshsig, RFC 8709.
 """
@@ -10,15 +12,10 @@ import binascii
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-    load_ssh_private_key,
-)
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 NAMESPACE = "git"
 """What git signs for: a signature for anything else says nothing of a tag."""
@@ -71,6 +68,9 @@ class PublicKey:
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
         """Whether a bare ed25519 signature of some bytes was made with this key."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
         try:
             Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, data)
         except InvalidSignature:
@@ -81,9 +81,9 @@ class PublicKey:
 class SigningKey:
     """An ed25519 key that signs; it never shows itself."""
 
-    def __init__(self, key: Ed25519PrivateKey) -> None:
+    def __init__(self, key: "Ed25519PrivateKey") -> None:
         self._key = key
-        self.public = PublicKey(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+        self.public = PublicKey(key.public_key().public_bytes_raw())
 
     @classmethod
     def read(cls, text: str) -> "SigningKey":
@@ -92,6 +92,13 @@ class SigningKey:
         Raises:
             KeyUnusableError: It is none, or of another kind.
         """
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import (
+            load_pem_private_key,
+            load_ssh_private_key,
+        )
+
         load = load_ssh_private_key if "OPENSSH PRIVATE KEY" in text else load_pem_private_key
         try:
             key = load(text.encode(), password=None)

@@ -27,7 +27,6 @@ from cadlib.yaml.comments import Comments, agree, make_room, set_comments
 from cadlib.yaml.emit import Style, emit, entry
 from cadlib.yaml.fields import FieldPath, field_text
 from cadlib.yaml.fresh import Entry
-from cadlib.yaml.holds import holds
 from cadlib.yaml.layout import children, style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
@@ -273,6 +272,8 @@ def _checked(stream: Stream, patch: Patch, expected: list[Value], place: Place) 
     Raises:
         EditError: It differs; at `place`, where the change was to be made.
     """
+    from cadlib.yaml.holds import holds  # with the parser, as `cadlib.yaml.parse.read` does
+
     for ending in (
         patch.apply,
         partial(patch.apply, complete=True),

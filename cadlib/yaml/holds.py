@@ -21,7 +21,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from cadlib.limits import DEFAULT
-from cadlib.yaml.parse import RESOLVED_TAGS
+from cadlib.yaml.nodes import RESOLVED_TAGS
 from cadlib.yaml.scalars import resolve
 from cadlib.yaml.tree import Value
 

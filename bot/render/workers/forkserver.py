@@ -36,6 +36,8 @@ IMPORTED_LATE: Final = (
     "_strptime",
     "cadlib.kptfile.edit",
     "cadlib.versions",
+    "cadlib.yaml.holds",
+    "cadlib.yaml.nodes",
     *(f"encodings.{name}" for name in ("ascii", "idna", "latin_1", "raw_unicode_escape")),
     *(f"encodings.{name}" for name in ("unicode_escape", "utf_16", "utf_32", "utf_8_sig")),
     "pathspec",
