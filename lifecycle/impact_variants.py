@@ -3,8 +3,10 @@
 Rules:
 
 1. What is wanted is compared, as resolved by the rules that a branch began with and as it has them.
-2. Where not all of what it has can be resolved, nothing would be removed, as no variant is.
+2. Where not all of what it has can be resolved, nothing would be removed, as no variant is. Where
+   not all of it was read, nobody knows what would be.
 3. One outcome for each downstream: another upstream before another injection before anything else.
+4. What is to be made of a revision that is not there would wait.
 """
 
 import hashlib
@@ -31,11 +33,15 @@ class Wanted:
             rule.
         objects: What can be injected.
         problems: How many rules could not be resolved.
+        own: Names that the rules have for their own repository.
+        unread: Something of other repositories was not read for it.
     """
 
     variants: Mapping[Downstream, Variant]
     objects: Objects
     problems: int = 0
+    own: frozenset[str] = frozenset()
+    unread: bool = False
 
 
 def difference(before: Wanted, after: Wanted) -> tuple[VariantChange, ...]:
@@ -50,13 +56,13 @@ def difference(before: Wanted, after: Wanted) -> tuple[VariantChange, ...]:
     for place in sorted(before.variants.keys() | after.variants.keys()):
         old, new = before.variants.get(place), after.variants.get(place)
         if new is None:
-            if old is not None and not after.problems:
+            if old is not None and not (after.problems or after.unread):
                 outcome = VariantOutcome.DELETED if old.spec.deletes else VariantOutcome.LEFT
                 found.append(_change(place, old, outcome))
         elif old is None:
-            found.append(_change(place, new, VariantOutcome.DRAFTED))
+            found.append(_change(place, new, VariantOutcome.DRAFTED, after.own))
         elif outcome_ := _otherwise(old, new, *sources):
-            change = _change(place, new, outcome_)
+            change = _change(place, new, outcome_, after.own)
             was = _upstream(old) if outcome_ is VariantOutcome.REVISED else ""
             found.append(replace(change, was=was))
     return tuple(found)
@@ -101,8 +107,10 @@ class _Sources:
         return self._digests[id(found)]
 
 
-def _change(place: Downstream, variant: Variant, outcome: VariantOutcome) -> VariantChange:
-    origin = variant.origin
+def _change(
+    place: Downstream, variant: Variant, outcome: VariantOutcome, own: Collection[str] = ()
+) -> VariantChange:
+    origin, up = variant.origin, variant.spec.upstream
     return VariantChange(
         outcome=outcome,
         repository=place.repo,
@@ -111,6 +119,7 @@ def _change(place: Downstream, variant: Variant, outcome: VariantOutcome) -> Var
         rule=f"{origin.path}:{origin.line}" if origin.line else origin.path,
         variant=variant.name,
         adopts=variant.spec.adopts,
+        needs=(up.package, up.revision) if up.repo in own and up.revision > 0 else None,
         outside=variant.outside,
     )
 
@@ -126,21 +135,36 @@ def _upstream(variant: Variant) -> str:
 
 
 def as_things_stand(
-    changes: Iterable[VariantChange], own: str, keepers: Callable[[str], Collection[str] | None]
+    changes: Iterable[VariantChange],
+    own: str,
+    keepers: Callable[[str], Collection[str] | None],
+    missing: Collection[tuple[str, int]] = (),
 ) -> list[VariantChange]:
-    """Return changes by what the base branch of the rules' own repository has.
+    """Return changes by what the rules' own repository has.
 
     Args:
         changes: The changes.
         own: Full name of the repository.
-        keepers: The variants that keep a package of the branch; None where it is not there.
+        keepers: The variants that keep a package of the base branch; None where it is not there.
+        missing: Revisions that are not there, by path and number.
     """
     return [
-        replace(each, outcome=_standing(each, keepers(each.package)))
-        if each.repository == own.lower()
-        else each
+        _waiting(
+            replace(each, outcome=_standing(each, keepers(each.package)))
+            if each.repository == own.lower()
+            else each,
+            missing,
+        )
         for each in changes
     ]
+
+
+_MAKING = (VariantOutcome.DRAFTED, VariantOutcome.ADOPTED, VariantOutcome.REVISED)
+
+
+def _waiting(change: VariantChange, missing: Collection[tuple[str, int]]) -> VariantChange:
+    waits = change.outcome in _MAKING and change.needs in missing
+    return replace(change, outcome=VariantOutcome.WAITING) if waits else change
 
 
 def _standing(change: VariantChange, keepers: Collection[str] | None) -> VariantOutcome:

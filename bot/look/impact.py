@@ -11,7 +11,7 @@ Rules:
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
@@ -200,7 +200,8 @@ class ImpactReader:
                 users = await self._users.users(str(location))
             here = self._repository.id
             made = await self._offload(plans.upgrades, git, here, plan, users)
-            variants = await self._variants.tried(git, plan, self._repository.full_name)
+            name = self._repository.full_name
+            variants = await self._variants.tried(git, plan, name, self._tagged)
         if not (plan.rules or made.trials or waited_for) and variants.nothing:
             return None
         mine = [each for each in made.trials if each.user.repository.id == here]
@@ -232,6 +233,14 @@ class ImpactReader:
             until=self._clock.monotonic() + SECONDS,
             waiting=deque(waiting[: plans.MOST_TRIED]),
         )
+
+    async def _tagged(self, packages: Collection[str]) -> Collection[str]:
+        """The tags of some packages, by full name, as they are now."""
+        scope = Scope(packages=frozenset(packages))
+        await self._looker.fetcher.fetch(scope, self._clock.monotonic())
+        with await self._offload(self._mirror.open) as git:
+            folders = (names.tag_ref(each) if each else names.TAGS for each in packages)
+            return await self._offload(git.refs, *folders)
 
     async def wave(self, trial: Trial) -> None:
         """Go on with a trial for a while; its impact has ended when nothing is left.

@@ -4,20 +4,21 @@ What other repositories lend is taken as the rules of the default branch read it
 pushes a branch gets to see more of them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from bot.clock import Offload
 from bot.look import variant_rules
 from bot.look.drafted_from import MOST_BYTES
 from bot.look.impact_plan import Plan
-from bot.look.variant_rules import Outside, RuleBook, States, Topics
+from bot.look.variant_rules import Outside, States, Topics
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
 from cadlib.package.files import KPTFILE
 from lifecycle import impact_variants as deciding
+from lifecycle import names
 from lifecycle.facts.impact import VariantChange, VariantsImpact
 from lifecycle.impact_variants import Wanted
 from lifecycle.names import Sha
@@ -30,6 +31,13 @@ counted."""
 
 MOST_KEPT: Final = 50
 """Changes of rules of one repository of which is kept what came of them."""
+
+
+MOST_UPSTREAMS: Final = 50
+"""Upstreams of which it is looked up which revisions are there; of others all are taken to be."""
+
+Tagged: TypeAlias = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Gives the tags of some packages of the rules' own repository, by full name, as they are now."""
 
 
 class Packages(States, Protocol):
@@ -100,13 +108,14 @@ class VariantTrials:
         """Drop what is kept."""
         self._kept.clear()
 
-    async def tried(self, git: Packages, plan: Plan, own: str) -> VariantsImpact:
+    async def tried(self, git: Packages, plan: Plan, own: str, tagged: Tagged) -> VariantsImpact:
         """Return what a head would do to what its repository's rules want.
 
         Args:
             git: The mirror, opened.
             plan: What is to be tried; its rules for variants are those of the default branch.
             own: Full name of the repository.
+            tagged: Knows which revisions are there.
         """
         if not plan.variants:
             return VariantsImpact()
@@ -120,12 +129,26 @@ class VariantTrials:
             self._kept[key] = found
 
         keepers = partial(_keepers, git, plan.base)
-        changes = await self._offload(deciding.as_things_stand, found.changes, own, keepers)
+        missing = await _missing(found.changes, tagged)
+        changes = await self._offload(
+            deciding.as_things_stand, found.changes, own, keepers, missing
+        )
         others = sorted({e.repository for e in changes if not e.outside} - {own.lower()})
         named = await self._around.named(others[:MOST_NAMED]) if others else {}
         return deciding.told(
             changes, found.wanted, found.problems, own=own, named=named, unread=found.unread
         )
+
+
+async def _missing(changes: Iterable[VariantChange], tagged: Tagged) -> frozenset[tuple[str, int]]:
+    """The revisions that rules name and that are not there, of the first packages."""
+    needed = sorted({each.needs for each in changes if each.needs})
+    packages = sorted({package for package, _ in needed})[:MOST_UPSTREAMS]
+    if not packages:
+        return frozenset()
+    there = await tagged(packages)
+    asked = (each for each in needed if each[0] in packages)
+    return frozenset(each for each in asked if names.tag_ref(names.spelled(*each)) not in there)
 
 
 def alone(git: Packages, plan: Plan, own: str) -> VariantsImpact:
@@ -170,23 +193,25 @@ def compared(git: Packages, plan: Plan, own: str, lent: Lent) -> Compared:
         lent: What they get from others.
     """
     sides = (plan.origin, plan.held.variants), (plan.head, plan.wants)
-    books, unread = list[RuleBook](), False
-    for at, use in sides:
-        outside = [each for each in lent.outside if _same(each.repository, use, lent.use)]
-        unread = unread or _asks_for_more(use, outside) or _asks_for_topics(git, at, use, lent)
-        books.append(variant_rules.read(git, at, own, use, outside, lent.topics))
-    before, after = map(_wanted, books)
+    before, after = (_wanted(git, at, use, own, lent) for at, use in sides)
     return Compared(
         changes=deciding.difference(before, after),
         wanted=len(after.variants),
         problems=after.problems,
-        unread=unread,
+        unread=before.unread or after.unread,
     )
 
 
-def _wanted(book: RuleBook) -> Wanted:
-    there = {book.place(each): each for each in book.variants}
-    return Wanted(variants=there, objects=book.objects, problems=len(book.problems))
+def _wanted(git: Packages, at: Sha, use: VariantUse, own: str, lent: Lent) -> Wanted:
+    outside = [each for each in lent.outside if _same(each.repository, use, lent.use)]
+    book = variant_rules.read(git, at, own, use, outside, lent.topics)
+    return Wanted(
+        variants={book.place(each): each for each in book.variants},
+        objects=book.objects,
+        problems=len(book.problems),
+        own=frozenset(n for n in use.repositories if book.full_name(n).lower() == own.lower()),
+        unread=_asks_for_more(use, outside) or _asks_for_topics(git, at, use, lent),
+    )
 
 
 def _asks_for_topics(git: Packages, at: Sha, use: VariantUse, lent: Lent) -> bool:

@@ -7,12 +7,13 @@ from typing import Protocol, TypeAlias
 
 from bot.config import CONFIG
 from bot.git.port import ObjectTooLargeError
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import SYMLINK, Files
 from cadlib.yaml import read as read_yaml
+from lifecycle.messages import configuration
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import ObjectFolder, VariantUse
@@ -232,13 +233,18 @@ def findings(
         address: Where git reaches the repository, which the rules may call by its full name.
     """
     folders = tuple(f"{each.directory}/" for each in use.objects if not each.repository)
+    changed = frozenset(changed)
     concerned = any(
         path == CONFIG or path.startswith(folders) or _matches(use.files, path) for path in changed
     )
     if not use.files or not concerned:
         return ()
     location = locate(address)
+    missing = [p for p in use.files if CONFIG in changed and not _named(git, head, p)]
     return tuple(
+        Finding(message=problem, severity=Severity.WARNING, place=Place(CONFIG), fix=fix)
+        for problem, fix in map(configuration.no_files, missing)
+    ) + tuple(
         Finding(
             message=texts.at_column(each.text.removeprefix(f"{each.field}: "), each.column),
             severity=Severity.ERROR,
@@ -270,15 +276,26 @@ def _revision(upstream: Upstream) -> KubeObject:
 def _files(git: States, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantFile]:
     seen: set[str] = set()
     for pattern in patterns:
-        folder, _, name = pattern.rpartition("/")
-        blobs = _blobs(git, tip, folder)
+        blobs = _named(git, tip, pattern)
         if isinstance(blobs, VariantFile):
             yield blobs
             continue
         for path, data in blobs:
-            if path not in seen and fnmatchcase(packages.name(path), name):
+            if path not in seen:
                 seen.add(path)
                 yield reading.read(data, path)
+
+
+def _named(git: States, tip: Sha, pattern: str) -> list[tuple[str, bytes]] | VariantFile:
+    """The files that a pattern names; a broken file where it names a folder."""
+    folder, _, name = pattern.rpartition("/")
+    if "*" not in name and git.tree(tip, pattern):
+        problem = Problem(CONFIG, 0, 0, "variants", *configuration.files_are_folder(pattern))
+        return VariantFile(problems=(problem,))
+    blobs = _blobs(git, tip, folder)
+    if isinstance(blobs, VariantFile):
+        return blobs
+    return [each for each in blobs if fnmatchcase(packages.name(each[0]), name)]
 
 
 def _blobs(git: States, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:

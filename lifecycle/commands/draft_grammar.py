@@ -206,6 +206,8 @@ class UpgradeTarget:
             if not _is_version(version) or (version == LATEST and not self.latest):
                 return WrongArgument(texts.no_revision())
             revision = 0 if version == LATEST else int(version.removeprefix("v"))
+            if not self.latest and words and _is_version(words[0]):
+                return WrongArgument(texts.TWO_REVISIONS)
         return TakenArgument(RevisionTarget(package, revision), " ".join(words))
 
 

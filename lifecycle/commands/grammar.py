@@ -352,4 +352,5 @@ def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | Wro
         if isinstance(taken, WrongArgument):
             return taken
         values[argument.name], text = taken.value, taken.rest
-    return WrongArgument(texts.superfluous([each.name for each in arguments])) if text else values
+    usages = [each.usage for each in arguments if each.usage]
+    return WrongArgument(texts.superfluous(usages)) if text else values

@@ -70,6 +70,8 @@ class VariantOutcome(StrEnum):
     """It would be brought to another upstream, or another revision of it."""
     INJECTED = "injected"
     """Something else would be injected."""
+    WAITING = "waiting for its upstream"
+    """Its rule names a revision that is not there: nothing would be done before it is."""
     CHANGED = "changed"
     """Its rule would ask for something else."""
     LEFT = "no longer followed"
@@ -90,6 +92,8 @@ class VariantChange:
         rule: File and line that ask for it, such as "variants/edge.yaml:12".
         variant: Name of the variant that wants it, or did.
         adopts: The rule adopts what is there.
+        needs: Path and number of the revision that the rule names, where that would be one of the
+            rules' own repository; None where it names none, or one of another.
         outside: What chose it stands in another repository, or hangs on topics of one.
     """
 
@@ -101,6 +105,7 @@ class VariantChange:
     rule: str = ""
     variant: str = ""
     adopts: bool = False
+    needs: tuple[str, int] | None = None
     outside: bool = False
 
 

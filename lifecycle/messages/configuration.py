@@ -315,3 +315,16 @@ def alias_of(text: str, word: str, words: Iterable[str]) -> Problem:
         f"{text!r} is an alias of {word!r}, which is not a command",
         f"Write one of {', '.join(words)}",
     )
+
+
+def files_are_folder(pattern: str) -> tuple[str, str]:
+    """Say that what names files is a folder."""
+    return f"`variants` names the folder {pattern}, not files", f"Write `{pattern}/*.yaml`"
+
+
+def no_files(pattern: str) -> tuple[str, str]:
+    """Say that no file has such a name."""
+    return (
+        f"`variants` names {pattern}, and there is no such file",
+        "Check the folder and the ending, or add the file",
+    )

@@ -76,8 +76,11 @@ MOST_WAITS = 3
 LONGEST_WAIT = 160
 """Characters of what is so; beyond it only the gate is named: Markdown cannot be cut anywhere."""
 
-LONGEST_REASON = 300
-"""Characters of why a variant waits."""
+LONGEST_REASON = 500
+"""Characters of why a variant waits; of more, the last sentence stays, which says what to do."""
+
+_LEAST = 150
+"""Characters that are kept of what is so."""
 
 _TITLE = 80
 
@@ -198,9 +201,19 @@ def _variant(each: ListedVariant) -> str:
     what = name(each.package) if each.package else code(each.file or each.variant)
     of = f" of {code(each.file)}" if each.package and each.file else ""
     if not (each.package or each.file or each.variant):
-        return reason(each.why[:LONGEST_REASON])
-    why = reason(each.why[:LONGEST_REASON]) + ("…" if len(each.why) > LONGEST_REASON else "")
-    return f"{what}{by}{of}, **{each.state}** since {each.since:%Y-%m-%d}: {why}"
+        return _why(each.why)
+    return f"{what}{by}{of}, **{each.state}** since {each.since:%Y-%m-%d}: {_why(each.why)}"
+
+
+def _why(text: str) -> str:
+    """Why a variant waits; where that is long, what is so is cut, and not what to do about it."""
+    if len(text) <= LONGEST_REASON:
+        return reason(text)
+    said, _, advice = text.rpartition(". ")
+    room = LONGEST_REASON - len(advice)
+    if not said or room < _LEAST:
+        return reason(text[:LONGEST_REASON]) + "…"
+    return f"{reason(said[:room])}… {reason(advice)}"
 
 
 _TOLD = re.compile(

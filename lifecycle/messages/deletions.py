@@ -19,6 +19,7 @@ from lifecycle.messages.markdown import (
     person,
     place,
     quote,
+    remark,
     typed,
     users,
 )
@@ -96,7 +97,7 @@ def unknown(word: str, state: RevisionState) -> str:
 def listed(word: str, state: RevisionState, entry: LedgerEntry) -> str:
     """The ledger says it already."""
     return (
-        f"{_refused(word)}: {code(state.name)} is {entry.state} already ({quote(entry.reason)})."
+        f"{_refused(word)}: {code(state.name)} is {entry.state} already ({remark(entry.reason)})."
         " There is nothing more to do."
     )
 
@@ -157,7 +158,7 @@ def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> st
         asker: Login of whoever asked.
         where: Number of the pull request, or of the issue, where they did.
     """
-    asked = f"{person(asker)} asked for it in {place(where)}: {quote(entry.reason)}"
+    asked = f"{person(asker)} asked for it in {place(where)}: {remark(entry.reason)}"
     if entry.state is ListedState.DEPRECATED:
         return (
             f"{code(state.name)} is deprecated once this is approved and merged. Its tag stays.\n\n"

@@ -21,6 +21,7 @@ from lifecycle.messages.markdown import (
     place,
     quote,
     reason,
+    remark,
     typed,
 )
 from lifecycle.messages.timing import moment
@@ -271,7 +272,7 @@ def body(state: DraftState, asker: str, where: int) -> str:
             f"All files are as in {state.version}, `upstreamLock` included. Once this is merged,"
             f" {code(state.ledger)} holds the package there: no upgrade and no variant proposes"
             f" anything newer until {typed('resume ' + (state.request.package or '.'))}.",
-            *([f"Reason: {quote(state.request.reason)}"] if state.request.reason else []),
+            *([f"Reason: {remark(state.request.reason)}"] if state.request.reason else []),
             "",
         ]
     if state.request.others:

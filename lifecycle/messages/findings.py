@@ -8,7 +8,7 @@ from lifecycle.messages.markdown import (
     MOST_LISTED,
     code,
     number,
-    quote,
+    remark,
 )
 
 
@@ -102,7 +102,7 @@ def hidden(resources: int, paths: Sequence[str]) -> str:
 def finding(found: Finding) -> str:
     """One finding as a list item."""
     by = f" ({code(found.function)})" if found.function else ""
-    said = quote(f"{_open_end(found)}{_mend(found)}")
+    said = remark(f"{_open_end(found)}{_mend(found)}")
     return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
 
 

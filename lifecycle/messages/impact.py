@@ -135,6 +135,7 @@ _OUTCOMES = {
     VariantOutcome.NOT_OURS: "would be left alone: there already, and the rule adopts none",
     VariantOutcome.REVISED: "would be made from another upstream or revision",
     VariantOutcome.INJECTED: "would have something else injected",
+    VariantOutcome.WAITING: "would wait for the revision that its rule names, which is not there",
     VariantOutcome.CHANGED: "would be made by other settings of the rule",
     VariantOutcome.LEFT: "would no longer be followed",
 }
@@ -183,7 +184,8 @@ def _variants(impact: Impact) -> list[str]:
         parts.append(
             "Not read, so that packages which they choose are missing above: topics, and resources"
             " of other repositories, unless the rules of the base branch ask for the same and"
-            " everybody here can read those repositories."
+            " everybody here can read those repositories. So nothing is told as removed, or as"
+            " followed no longer."
         )
     return ["\n\n".join(parts)]
 

@@ -7,7 +7,7 @@ which read otherwise on another forge (`lifecycle.terms`). A command of ours goe
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cadlib.diff.changes import Change
 from lifecycle import spelling
@@ -199,16 +199,26 @@ def quote(text: str) -> str:
     return _harmless(_line(text)[:1000])
 
 
-def reason(text: str) -> str:
-    """A reason of ours, plain text with words of others in it, on one line.
+def remark(text: str) -> str:
+    """What others remark, such as findings of functions: as `quote`, but code spans stay.
 
-    As `quote`, but code spans stay that are: nothing in them can break out or be acted on.
+    Those stay in which nothing can break out or be acted on.
     """
-    parts = _INERT_SPAN.split(_line(text)[:1000])
-    return "".join(part if at % 2 else _harmless(part) for at, part in enumerate(parts))
+    return "".join(kept(part) if span else _harmless(part) for part, span in _spans(text))
 
 
-_INERT_SPAN = re.compile(r"(`[A-Za-z0-9/.:=<][A-Za-z0-9 /.:=<>-]*`)")
+def reason(text: str) -> str:
+    """A reason of ours, plain text with words of others in it, on one line; as `remark`."""
+    return "".join(part if span else _harmless(part) for part, span in _spans(text))
+
+
+def _spans(text: str) -> Iterator[tuple[str, bool]]:
+    """The parts of a line, and which of them are code spans that may stay."""
+    for part in re.split("(`[^`]+`)", _line(text)[:1000]):
+        yield part, bool(_INERT_SPAN.fullmatch(part))
+
+
+_INERT_SPAN = re.compile(r"`[A-Za-z0-9/.:=<][A-Za-z0-9 /.:=<>-]*`")
 
 
 def _harmless(line: str) -> str:

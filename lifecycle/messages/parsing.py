@@ -51,15 +51,15 @@ ONTO = (
 )
 
 
-def superfluous(names: Sequence[str]) -> str:
+def superfluous(usages: Sequence[str]) -> str:
     """Text that no argument of a command takes.
 
     Args:
-        names: Of its arguments.
+        usages: Of its arguments, such as "[<package>] [v<N>]".
     """
-    if not names:
+    if not usages:
         return "takes no arguments; write it alone on its line"
-    return f"takes {' and '.join(f'one {name}' for name in names)}, written without spaces"
+    return f"takes no more than `{' '.join(usages)}` after it, each without spaces"
 
 
 def missing(name: str) -> str:
@@ -70,6 +70,12 @@ def missing(name: str) -> str:
 def many_packages(most: int) -> str:
     """More packages than one command takes."""
     return f"takes at most {most} packages; write several commands"
+
+
+TWO_REVISIONS = (
+    "compares with one revision, such as `v3`; `porchbot rpkg diff A@v1 B@v2` on the command line"
+    " compares any two"
+)
 
 
 def no_revision() -> str:

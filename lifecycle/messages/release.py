@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lifecycle import limits, names
 from lifecycle.facts.packages import ReleaseNotes
 from lifecycle.ledger import LedgerEntry
-from lifecycle.messages.markdown import code, fenced, number, one_line, people, quote, shell
+from lifecycle.messages.markdown import code, fenced, number, one_line, people, remark, shell
 
 MOST_CHANGES = 200
 """Changes that are listed: a release has a page of its own."""
@@ -51,7 +51,7 @@ def notes(proposal: int, release: ReleaseNotes) -> str:
 def listed(entry: LedgerEntry) -> str:
     """What stands above the notes of a revision that nobody should use, and why."""
     what = entry.state.value.capitalize()
-    return f"**{what}:** {quote(one_line(entry.reason))}\n\nUse another version."
+    return f"**{what}:** {remark(entry.reason)}\n\nUse another version."
 
 
 def _verification(release: ReleaseNotes) -> str:

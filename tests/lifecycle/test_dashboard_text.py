@@ -18,6 +18,7 @@ from lifecycle.facts.overview import (
     Overview,
 )
 from lifecycle.messages.dashboard import INTRODUCTION, dashboard, waits_told
+from lifecycle.messages.upstreams import unserved
 from lifecycle.messages.variant_waits import LATER
 from lifecycle.messages.variant_waits import later as later_text
 from lifecycle.terms import KEEP
@@ -307,3 +308,19 @@ def test_why_packages_wait_is_read_back() -> None:
 def test_how_long_many_take(count: int, time: str) -> None:
     """The short-cut says "soon", and two hours later people think it hangs."""
     assert later_text(count).endswith(f"so this takes up to {time}.")
+
+
+def test_a_long_reason_of_a_variant_keeps_what_to_do() -> None:
+    """Short-cuts refused: it is cut at its end, where that stands; a reason of one long sentence,
+    or with long advice, is taken for one without a beginning."""
+    waits = ListedVariant(package="a", variant="b", file="c", state="not made", why="", since=AT)
+
+    def told(why: str) -> str:
+        text = dashboard(Overview(packages=(), changes=(), waiting=(replace(waits, why=why),)))
+        return waits_told(text)["a"].partition(": ")[2]
+
+    problem, fix = unserved("net/core", "acme/" + "long-" * 18)
+    assert told(f"{problem}. {fix}.").endswith(fix.replace("`", "") + ".")
+    assert told(f"{'x' * 600}. Ask. Add `y` to it.") == f"{'x' * 486}… Add y to it."
+    assert told("x" * 600) == f"{'x' * 500}…"
+    assert told(f"It is so. {'y' * 600}").startswith("It is so. yyy")

@@ -104,6 +104,31 @@ def test_what_is_there_decides_for_the_rules_own_repository() -> None:
     }
 
 
+def test_what_is_made_of_a_revision_that_is_not_there_waits() -> None:
+    """Short-cuts refused: a draft is told that nobody will see; what another repository has by that
+    name is taken for ours; what is left alone waits."""
+    later = Upstream("here", "net/base", 9)
+    far = Upstream("far", "net/base", 9)
+    after = wanted(
+        variant("new", upstream=later),
+        variant("revised", upstream=later),
+        variant("old", upstream=later),
+        variant("theirs", upstream=far),
+        variant("there", upstream=Upstream("here", "net/base", 1)),
+        variant("newest", upstream=Upstream("here", "net/base", -1)),
+    )
+    made = difference(wanted(variant("revised")), replace(after, own=frozenset({"here"})))
+    found = as_things_stand(made, OWN, {"old": set[str]()}.get, {("net/base", 9)})
+    assert {each.package: each.outcome for each in found} == {
+        "new": VariantOutcome.WAITING,
+        "revised": VariantOutcome.WAITING,
+        "old": VariantOutcome.NOT_OURS,
+        "theirs": VariantOutcome.DRAFTED,
+        "there": VariantOutcome.DRAFTED,
+        "newest": VariantOutcome.DRAFTED,
+    }
+
+
 def test_who_may_not_be_named_is_counted() -> None:
     """Short-cuts refused: a repository is named since a rule names it; a package that something
     elsewhere chose is named since its own repository may be."""

@@ -18,7 +18,8 @@ from lifecycle.facts.packages import Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
-from lifecycle.messages import findings, forges, markdown, summary
+from lifecycle.ledger import LedgerEntry, ListedState
+from lifecycle.messages import findings, forges, markdown, release, summary
 from lifecycle.policy import AccessRule, Policy
 from lifecycle.tags import Tagging
 from lifecycle.terms import AS_WRITTEN
@@ -252,6 +253,23 @@ def test_a_reason_keeps_its_code_spans_alone(text: str) -> None:
     assert AS_WRITTEN.said(markdown.reason(text)) == (REASONS[text] or text)
     gitlab = forges.gitlab("porchbot", "https://gitlab.example")
     assert gitlab.said(markdown.reason("Use `/clone`")) == "Use `@porchbot clone`"
+    for terms in (AS_WRITTEN, gitlab):
+        assert terms.said(markdown.remark(text)) == (REASONS[text] or text)
+        assert terms.said(markdown.remark("see `/bin/sh`")) == "see `/bin/sh`"
+
+
+def test_findings_and_notes_of_the_ledger_keep_their_code_spans() -> None:
+    """The short-cut escapes backticks in all that others wrote: people read them as a mistake."""
+    said = Finding(
+        message="use `net/base`, not `x|`",
+        severity=Severity.WARNING,
+        place=Place("a.yaml"),
+        fix="Run `kpt`",
+    )
+    note = LedgerEntry(ListedState.DEPRECATED, "use `v3`")
+
+    assert r": use `net/base`, not \`x\|\`. Run `kpt`." in findings.finding(said)
+    assert release.listed(note).startswith("**Deprecated:** use `v3`\n")
 
 
 def test_no_message_holds_a_character_that_cannot_be_seen() -> None:

@@ -107,6 +107,11 @@ def test_another_revision_and_other_resources_are_told_apart(play: World) -> Non
     begins(play)
     number = proposes(play, "people/later", rule("here:edge/a", "here:edge/b", revision=2))
     title, text = says(play, number)
+    assert "2 variants would wait for the revision that its rule names, which is not there" in title
+    assert "- `edge/a`, from `here/net/base@v1` to `here/net/base@v2` (" in text
+    publishes(play, "net/base", resized("net/base", 7), 2)
+    number = proposes(play, "people/there", rule("here:edge/a", "here:edge/b", revision=2))
+    title, text = says(play, number)
     assert "2 variants would be made from another upstream or revision" in title
     assert "- `edge/a`, from `here/net/base@v1` to `here/net/base@v2` (" in text
 

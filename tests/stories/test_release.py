@@ -172,7 +172,7 @@ def test_releases_of_what_nobody_should_use_say_so(staged: Staging) -> None:
         play.rests()
 
         assert notes.startswith(
-            "**Deprecated:** use \\`v3\\` instead\n\nUse another version.\n\nPublished by "
+            "**Deprecated:** use `v3` instead\n\nUse another version.\n\nPublished by "
         )
         assert play.failing() == []
         gone = _marked(play, "net/core/v1", "withdrawn")

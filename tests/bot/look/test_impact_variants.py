@@ -1,6 +1,6 @@
 """What rules for variants would want otherwise, read of the two states of a branch."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.clock import in_thread
@@ -95,6 +95,11 @@ def test_a_branch_gets_no_more_of_others_than_the_base_branch() -> None:
     assert (other.wanted, other.unread) == (0, True)
 
 
+async def tagged(packages: Collection[str]) -> Collection[str]:
+    """The revisions that are there."""
+    return [f"refs/tags/{each}/v1" for each in packages]
+
+
 async def test_what_came_of_the_same_rules_is_kept() -> None:
     """The short-cut resolves them for each push: a thousand packages are a second each time."""
 
@@ -110,10 +115,23 @@ async def test_what_came_of_the_same_rules_is_kept() -> None:
     )
     trials, once = VariantTrials(Nobody(), in_thread), 0
     for _ in range(2):
-        found = await trials.tried(git, plan(USE, USE), "acme/rules")
+        found = await trials.tried(git, plan(USE, USE), "acme/rules", tagged)
         assert dict(found.counts) == {VariantOutcome.DRAFTED: 1, VariantOutcome.LEFT: 1}
         once = once or len(git.read)
     assert len(git.read) == once > 0
     trials.forget()
-    await trials.tried(git, plan(USE, USE), "acme/rules")
+    await trials.tried(git, plan(USE, USE), "acme/rules", tagged)
     assert len(git.read) == 2 * once
+
+
+def test_where_topics_were_not_read_nothing_is_told_as_removed() -> None:
+    """The short-cut takes a selector that matched nothing for a rule that is gone."""
+    chooses = "repositorySelector: {matchLabels: {topic.porchbot.dev/edge: 'true'}}\n"
+    git = Trees(
+        {
+            BEFORE: {"variants/a.yaml": named("one")},
+            HEAD: {"variants/a.yaml": SET.replace("TARGET", chooses)},
+        }
+    )
+    found = compared(git, plan(USE, USE), "acme/rules", Lent())
+    assert (found.changes, found.unread, found.problems) == ((), True, 0)

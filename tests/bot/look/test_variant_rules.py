@@ -5,12 +5,32 @@ from typing import Any
 
 import pytest
 
-from bot.look.variant_rules import RuleBook, together
+from bot.config import CONFIG
+from bot.look.variant_rules import RuleBook, findings, read, together
 from cadlib.errors import Place
+from cadlib.findings import Severity
+from lifecycle.messages import configuration
 from lifecycle.policy import VariantUse
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.values import Downstream
+from tests.bot.look.test_impact_variants import HEAD, Trees
 from tests.lifecycle.variants.samples import VARIANT
+
+
+def test_files_that_are_a_folder_or_not_there_are_told() -> None:
+    """The short-cut matches nothing, and says nothing: no package comes, and nobody learns why."""
+    git = Trees({HEAD: {"variants/edge/a.yaml": "kind: X"}})
+    use = VariantUse(files=("variants/edge", "variants/*.yml", "none/a.yaml"))
+
+    found = findings(git, HEAD, use, [CONFIG])
+
+    assert [(e.severity, e.place.path, e.message, e.fix) for e in found] == [
+        (Severity.WARNING, CONFIG, *configuration.no_files("variants/*.yml")),
+        (Severity.WARNING, CONFIG, *configuration.no_files("none/a.yaml")),
+        (Severity.ERROR, CONFIG, *configuration.files_are_folder("variants/edge")),
+    ]
+    assert not read(git, HEAD, "acme/rules", use).complete
+    assert findings(git, HEAD, replace(use, files=("variants/edge/*.yaml",)), ["a.yaml"]) == ()
 
 
 def book(repository: str, *packages: str) -> RuleBook:

@@ -15,7 +15,7 @@ from lifecycle.commands.handlers.render import CheckCommand, RenderCommand
 from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
-from lifecycle.messages.parsing import INSTEAD
+from lifecycle.messages.parsing import INSTEAD, TWO_REVISIONS
 from tests.counting import OURS, calls
 from tests.lifecycle.commands.test_table import NEEDED
 
@@ -149,13 +149,17 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     "words that are not to be repeated": ("@porchbot `@all`", (Misspelt("", ""),)),
     "words after a command": (
         "/approve please",
-        (Malformed("approve", "takes one commit, written without spaces"),),
+        (Malformed("approve", "takes no more than `[<commit>]` after it, each without spaces"),),
     ),
     "another command on the same line": (
         "/approve /hold",
-        (Malformed("approve", "takes one commit, written without spaces"),),
+        (Malformed("approve", "takes no more than `[<commit>]` after it, each without spaces"),),
     ),
-    "two fields": ("/why a b", (Malformed("why", "takes one field, written without spaces"),)),
+    "two fields": (
+        "/why a b",
+        (Malformed("why", "takes no more than `[field]` after it, each without spaces"),),
+    ),
+    "two revisions": ("/diff net/core v1 v2", (Malformed("diff", TWO_REVISIONS),)),
     "a long reason": (
         "/hold " + "x" * 501, (Malformed("hold", "takes at most 500 characters after it"),),
     ),

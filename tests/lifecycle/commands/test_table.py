@@ -282,7 +282,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
 def test_what_no_argument_takes_is_told() -> None:
     """Short-cut refused: obeying what was read and dropping the rest."""
     arguments = (OptionalWord("package"), OptionalWord("version"))
-    wrong = WrongArgument("takes one package and one version, written without spaces")
+    wrong = WrongArgument("takes no more than `[package] [version]` after it, each without spaces")
 
     assert read(arguments, "a b") == {"package": "a", "version": "b"}
     assert read(arguments, "a  b c") == wrong
