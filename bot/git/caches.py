@@ -1,11 +1,13 @@
-"""Bounded caches of a git repository, keyed by object id.
+"""What a process keeps of git repositories, by object id: one room for all of it.
 
-What an object says never changes, so that nothing here can be wrong; it is dropped when it grows.
+What an object says never changes, so that nothing here can be wrong, and all of it can be read
+again. What was used longest ago goes first, of whatever repository and kind (ADR 86).
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from bot.git.objects import Entries
 from bot.git.port import Commit, Difference, TrialMerge
@@ -14,25 +16,30 @@ T = TypeVar("T")
 
 MIB = 1024**2
 
-MOST_WRITTEN = 5_000
-"""Commits and tags of the bot's own that are known as such, until they are forgotten."""
+MOST_KEPT: Final = 6 * MIB
+"""Bytes that a process keeps of all its mirrors: a package that is looked at takes some 9 KiB
+(docs/figures.md), and what is in use at once is the packages of a few waves."""
+
+MOST_OF_ONE: Final = MOST_KEPT // 3
+"""Bytes of one value: a folder of 8,000 packages is kept, beside that of another commit."""
+
+MOST_OF_BLOB: Final = 256 * 1024
+"""Bytes of one file: larger ones are not kept."""
 
 
-class ObjectCache(Generic[T]):
-    """A cache of values by object id, bounded by size, shared by all looks.
+class Room:
+    """Values of all kinds, bounded by the bytes that they take together.
 
     It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
 
     Args:
         most: Bytes in all.
-        size: About how many bytes a value takes.
     """
 
-    def __init__(self, most: int, size: Callable[[T], int]) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._size = size
+        self._kept: OrderedDict[object, tuple[object, int]] = OrderedDict()
         self._bytes = 0
-        self._values: dict[str, T] = {}
         self._lock = threading.Lock()
 
     @property
@@ -40,26 +47,74 @@ class ObjectCache(Generic[T]):
         """About how many bytes it takes now."""
         return self._bytes
 
+    def get(self, key: object) -> object | None:
+        """What is kept of a key; None when nothing is."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: object, value: object, size: int) -> None:
+        """Keep a value of some bytes; what was used longest ago makes room for it."""
+        with self._lock:
+            _, before = self._kept.pop(key, (None, 0))
+            self._kept[key] = value, size
+            self._bytes += size - before
+            while self._bytes > self._most:
+                _, (_, gone) = self._kept.popitem(last=False)
+                self._bytes -= gone
+
+
+ROOM = Room(MOST_KEPT)
+
+
+class ObjectCache(Generic[T]):
+    """Values of one kind by object id, shared by all looks.
+
+    Args:
+        size: About how many bytes a value takes.
+        most: Bytes of one value; what takes more is not kept.
+        room: Where they are kept beside others.
+    """
+
+    def __init__(
+        self, size: Callable[[T], int], *, most: int = MOST_OF_ONE, room: Room = ROOM
+    ) -> None:
+        self._size = size
+        self._most = most
+        self._room = room
+
+    def get(self, key: str) -> T | None:
+        """The value, if it is kept."""
+        return self._room.get((self, key))  # type: ignore[return-value]  # as `keep` left it
+
+    def keep(self, key: str, value: T) -> None:
+        """Keep a value that is not large."""
+        size = _EACH + self._size(value)
+        if size <= self._most:
+            self._room.keep((self, key), value, size)
+
     def get_or(self, key: str, make: Callable[[], T]) -> T:
-        """The value, made the first time; one that would take a quarter of all is not kept."""
-        found = self._values.get(key)
+        """The value, made where it is not kept."""
+        found = self.get(key)
         if found is None:
             found = make()
-            size = _EACH + self._size(found)
-            if size > self._most // 4:
-                return found
-            with self._lock:
-                if self._bytes + size > self._most:
-                    self._values.clear()
-                    self._bytes = 0
-                if key not in self._values:
-                    self._bytes += size
-                self._values[key] = found
+            self.keep(key, found)
         return found
 
 
 _EACH = 300
 """Bytes that a value takes with its key, whatever it holds."""
+
+
+def _of_nothing(_: bool) -> int:
+    return 0
+
+
+def _of_ids(ids: tuple[str, ...]) -> int:
+    return 100 * len(ids)
 
 
 def _of_entries(entries: Entries) -> int:
@@ -74,40 +129,16 @@ def _of_merge(merged: TrialMerge) -> int:
     return _of_difference(merged.difference) + sum(60 + len(p) for p in merged.conflicts)
 
 
-def _of_commit(commit: "Commit") -> int:
+def _of_commit(commit: Commit) -> int:
     texts = len(commit.message) + len(commit.author)
     return 800 + 4 * texts + 100 * len(commit.parents)
 
 
-class Blobs:
-    """A cache of small blobs."""
-
-    def __init__(self, most_bytes: int, largest: int) -> None:
-        self._most = most_bytes
-        self._largest = largest
-        self._bytes = 0
-        self._values: dict[str, bytes] = {}
-        self._lock = threading.Lock()
-
-    def get(self, sha: str) -> bytes | None:
-        """The data, if it is kept."""
-        return self._values.get(sha)
-
-    def keep(self, sha: str, data: bytes) -> None:
-        """Keep data that is not large."""
-        if len(data) > self._largest:
-            return
-        with self._lock:
-            if self._bytes + len(data) > self._most:
-                self._values.clear()
-                self._bytes = 0
-            if sha not in self._values:
-                self._values[sha] = data
-                self._bytes += len(data)
-
-
 class MirrorCaches:
-    """The caches of one mirror, dropped when it is cloned again.
+    """What is kept of one mirror, others when it is cloned again.
+
+    Args:
+        room: Where it is kept beside that of others.
 
     Attributes:
         commits: Commits that are in it.
@@ -116,33 +147,20 @@ class MirrorCaches:
         listed: Commits of one that another lacks, by what git was asked.
         differences: What differs between two trees.
         merges: What merging one commit into another would give.
+        written: Commits and tags that the bot wrote; a push of one that is forgotten starts git.
         too_slow: Heads, each with its merge bases, that git did not merge in time.
     """
 
-    def __init__(self) -> None:
-        self.commits: ObjectCache[Commit] = ObjectCache(24 * MIB, _of_commit)
-        self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(
-            2 * MIB, lambda bases: 100 * len(bases)
-        )
-        self.held: ObjectCache[bool] = ObjectCache(2 * MIB, lambda _: 0)
-        self.listed: ObjectCache[tuple[str, ...]] = ObjectCache(
-            2 * MIB, lambda commits: 100 * len(commits)
-        )
-        self.differences: ObjectCache[Difference] = ObjectCache(8 * MIB, _of_difference)
-        self.merges: ObjectCache[TrialMerge] = ObjectCache(8 * MIB, _of_merge)
+    def __init__(self, room: Room = ROOM) -> None:
+        self.commits: ObjectCache[Commit] = ObjectCache(_of_commit, room=room)
+        self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(_of_ids, room=room)
+        self.held: ObjectCache[bool] = ObjectCache(_of_nothing, room=room)
+        self.listed: ObjectCache[tuple[str, ...]] = ObjectCache(_of_ids, room=room)
+        self.differences: ObjectCache[Difference] = ObjectCache(_of_difference, room=room)
+        self.merges: ObjectCache[TrialMerge] = ObjectCache(_of_merge, room=room)
+        self.written: ObjectCache[bool] = ObjectCache(_of_nothing, room=room)
         self.too_slow: set[str] = set()  # each cost seconds: there are never many
-        self._written: dict[str, None] = {}
-
-    def write(self, sha: str) -> None:
-        """Note that the bot wrote a commit or a tag."""
-        if len(self._written) >= MOST_WRITTEN:
-            self._written = {}  # replaced, for threads; a push of one of these starts git
-        self._written[sha] = None
-
-    def wrote(self, sha: str) -> bool:
-        """Whether the bot wrote a commit or a tag; no longer so once there were many since."""
-        return sha in self._written
 
 
-BLOBS = Blobs(32 * MIB, 256 * 1024)
-ENTRIES: ObjectCache[Entries] = ObjectCache(64 * MIB, _of_entries)
+BLOBS: ObjectCache[bytes] = ObjectCache(len, most=MOST_OF_BLOB)
+ENTRIES: ObjectCache[Entries] = ObjectCache(_of_entries)

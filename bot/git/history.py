@@ -136,7 +136,7 @@ class DiskHistory(CommitReader, StoredTrees):
         )
         sha = str(stored.hexsha.decode())
         if kind in ("commit", "tag"):
-            self._kept.write(sha)
+            self._kept.written.keep(sha, True)
         return sha
 
     def unreadable(self, sha: str, error: Exception | None) -> Exception:

@@ -278,7 +278,7 @@ class DiskMirror:
         (update,) = updates
 
         def is_new(sha: str) -> bool:
-            return sha != update.expected and self._kept.wrote(sha)
+            return sha != update.expected and self._kept.written.get(sha) is not None
 
         try:
             with self.open() as git:

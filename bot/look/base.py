@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, ListedProposal
 from bot.look.reader import Basis, MirrorReader
+from bot.recent import Recent
 from bot.store.port import LookRevisions
 from lifecycle import merges, names
 from lifecycle.identity import RepositoryId
@@ -22,6 +23,10 @@ exist (1, 2, 4 and 8 s). A sweep asks again later."""
 
 MARGIN = timedelta(minutes=10)
 """How much older than its merge a move may be: both times are the forge's own."""
+
+MOST_KEPT = 1_000
+"""Merges of one repository that are remembered, and answers about its rules: many times what is
+looked at while one is published. Of others the forge's log is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,9 @@ class Bases:
         self._late = late
         self._clock = clock
         self._offload = offload
-        self._arrivals: dict[Sha, Arrival] = {}
-        self._asked: dict[Sha, float] = {}
-        self._rules: dict[tuple[str, Sha, datetime], RulesSince] = {}
+        self._arrivals: Recent[Sha, Arrival] = Recent(MOST_KEPT)
+        self._asked: Recent[Sha, float] = Recent(MOST_KEPT)
+        self._rules: Recent[tuple[str, Sha, datetime], RulesSince] = Recent(MOST_KEPT)
 
     async def find(self, git: MirrorReader, pull: ListedProposal) -> Basis | NotLogged | None:
         """Find a pull request's basis; None when git has no such base, or not yet the merge."""
@@ -86,8 +91,11 @@ class Bases:
             return None
         arrival = self._arrivals.get(merge) or await self._arrival(git, pull, merge)
         if arrival is None:
-            first = self._asked.setdefault(merge, self._clock.monotonic())
-            if self._clock.monotonic() - first < self._late:
+            now = self._clock.monotonic()
+            first = self._asked.get(merge)
+            if first is None:
+                self._asked.put(merge, first := now)
+            if now - first < self._late:
                 return NotLogged()
             arrival = await self._recorded(git, pull, merge)
         if arrival is None:
@@ -95,7 +103,7 @@ class Bases:
             # Which rules held is unknown: those that hold now judge, and somebody must look.
             base = parents[0] if parents else None
             return Basis(rules=tip, base=base, merge=merge, doubt=UnknownRules.BASE)
-        self._arrivals[merge] = arrival
+        self._arrivals.put(merge, arrival)
         if await self._offload(git.rules_differ, (arrival.before, *arrival.line)):
             return Basis(rules=tip, base=arrival.parent, merge=merge, doubt=UnknownRules.RULES)
         return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
@@ -131,8 +139,9 @@ class Bases:
     ) -> RulesSince:
         """Since when the rules on one branch are what they are, or were at a merge into it."""
         key = (branch, rules, since)
-        if key in self._rules:
-            return self._rules[key]
+        known = self._rules.get(key)
+        if known is not None:
+            return known
         try:
             moves = await self._forge.base_moves(branch, since)
         except ForgeMissingError:
@@ -144,7 +153,7 @@ class Bases:
             if not await self._offload(_complete, git, moves, rules):
                 return RulesSince(told=False)
         found = await self._offload(_changed_at, git, moves, rules, since)
-        self._rules[key] = found
+        self._rules.put(key, found)
         return found
 
     async def _arrival(self, git: MirrorReader, pull: ListedProposal, merge: Sha) -> Arrival | None:

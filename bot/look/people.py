@@ -10,6 +10,7 @@ from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.crowds import asked
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
+from bot.recent import Recent
 from lifecycle import memory, needs, readied, timing
 from lifecycle.access import UNTOLD, Person, Role, Team
 from lifecycle.approvals import latest_reviews
@@ -25,8 +26,9 @@ KEPT_WAITING = 900.0
 """Seconds that roles and teams are kept while a proposal is held, or too few people have said
 anything: nothing can be published then, and a sweep looks no more often (ADR 25)."""
 
-MOST_WAITING = 1_000
-"""Proposals of one repository of which that is kept; of others it is asked at each look."""
+MOST_KEPT = 1_000
+"""Proposals of one repository of which that is kept, and heads of which it is kept who wrote them
+and who pushed them: more than are mostly open at once. Of others it is asked at each look."""
 
 MOST_COMMITS, MOST_PUSHES = 250, 100
 """Commits of a pull request, and pushes to a branch, that the forge tells at most."""
@@ -38,6 +40,10 @@ class _Wrote:
 
     authors: Authors
     pushes: tuple[Move, ...]
+
+
+_Head = tuple[int, Sha, str, str, tuple[str, ...]]
+"""Number, head, base branch and mark of a proposal, and the people who have a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +84,11 @@ class People:
         self._forge = forge
         self._clock = clock
         self._teams = Teams(forge, clock)
-        self._waiting: dict[int, _Told] = {}
+        self._waiting: Recent[int, _Told] = Recent(MOST_KEPT)
         self.login = login
         self._offload = offload
-        self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
-        self._pushers: dict[tuple[int, Sha], str] = {}
+        self._authors: Recent[_Head, _Wrote] = Recent(MOST_KEPT)
+        self._pushers: Recent[tuple[int, Sha], str] = Recent(MOST_KEPT)
 
     async def add(
         self,
@@ -197,11 +203,10 @@ class People:
             asyncio.gather(*(self._teams.read(slug, asking) for slug in slugs)),
         )
         told = _Told(about, now, tuple(roles), tuple(teams))
-        self._waiting.pop(number, None)
         if waits:
-            self._waiting[number] = told
-            if len(self._waiting) > MOST_WAITING:
-                del self._waiting[next(iter(self._waiting))]
+            self._waiting.put(number, told)
+        else:
+            self._waiting.drop(number)
         return told
 
     async def asking(self, p: Proposal) -> Proposal:
@@ -236,8 +241,9 @@ class People:
         Logins can be exchanged: they are asked for anew when somebody else has a word.
         """
         key = (pull.number, pull.head, pull.base_ref, mark, tuple(people))
-        if key in self._authors:
-            return self._authors[key]
+        known = self._authors.get(key)
+        if known is not None:
+            return known
         # The forge tells the whole text of each commit: what is too long is not even asked for.
         too_long = here and await self._offload(git.too_long, pull.head, pull.base_ref)
         commits, pushes = await asyncio.gather(
@@ -265,18 +271,18 @@ class People:
         )
         found = _Wrote(replace(authors, known=authors.known and whole), pushes)
         if last is not None and mark:
-            self._authors[key] = found
+            self._authors.put(key, found)
         return found
 
     async def pusher_of(self, pull: ListedProposal) -> str:
         """Login of the person who pushed a head last; asked once for each head."""
         key = (pull.number, pull.head)
-        if key not in self._pushers:
+        found = self._pushers.get(key)
+        if found is None:
             found = await self.pusher(pull.head_ref, pull.head_repository)
-            if not found:
-                return ""
-            self._pushers[key] = found
-        return self._pushers[key]
+            if found:
+                self._pushers.put(key, found)
+        return found
 
     async def pusher(self, head_ref: str, repository: int | None) -> str:
         """Login of the person who pushed a branch last; "" when the forge does not tell."""

@@ -22,9 +22,9 @@ from bot.git.port import History
 from bot.look import rules
 from bot.loop import branches, discovering, rolling_back
 from bot.loop.dry_merges import DryMerges
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
+from bot.recent import Recent
 from bot.store.hints import NOTHING, Hint, Press
 from bot.store.port import Queue, Store
 from bot.store.values import VariantWait, Waiting

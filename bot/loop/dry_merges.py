@@ -16,8 +16,8 @@ import structlog
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
 from bot.git.port import GitBusyError, History, MissingObjectError, ObjectTooLargeError
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
+from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage
 from bot.upstream.places import Place
 from bot.upstream.served import ServedUpstreams

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bot.clock import SYSTEM, Clock
 from bot.look.patience import WAITS
-from bot.loop.recent import Recent
+from bot.recent import Recent
 from lifecycle.actions import Action
 from lifecycle.kinds import Described, Repeat, Write
 

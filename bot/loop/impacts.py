@@ -18,13 +18,13 @@ from bot.look.impact import MOST_AGAIN, ImpactReader, Other, Trial
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.impact_variants import VariantsAround
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.settle import Rest, Settling
 from bot.loop.variant_books import VariantBooks
 from bot.loop.work import LookAgain
 from bot.outcomes import ActionOutcome, Report
+from bot.recent import Recent
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import ServedName

@@ -12,8 +12,8 @@ from bot import keys
 from bot.config import CONFIG
 from bot.forges.port import ForgeRefusedError, Forges
 from bot.git.port import GitRefusedError, History, Pushed, RefUpdate, Signature
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
+from bot.recent import Recent
 from bot.store.buckets import Bucket, Draw
 from bot.store.hints import Hint
 from bot.store.port import Store

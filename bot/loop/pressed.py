@@ -18,9 +18,9 @@ from bot.forges.port import (
     LoggedDelivery,
 )
 from bot.keys import CommitKey, ProposalKey
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.timed import sooner
+from bot.recent import Recent
 from bot.store.hints import Press
 from lifecycle.boxes import Tick
 from lifecycle.facts.checks import Button

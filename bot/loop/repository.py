@@ -18,8 +18,8 @@ from bot.look.groups import GroupLooker
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
-from bot.loop.recent import Recent
 from bot.perform import Performer
+from bot.recent import Recent
 from bot.store.values import Adoption
 from lifecycle.identity import RepositoryId
 

@@ -21,9 +21,9 @@ from bot.look.published import IndexedPublications
 from bot.look.variant_wishes import VariantWishes
 from bot.loop import branches
 from bot.loop.merged import MergedList
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.perform import Performer
+from bot.recent import Recent
 from bot.render.port import Renderer
 from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING, Hint

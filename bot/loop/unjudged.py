@@ -1,8 +1,8 @@
 """What waits for functions that could not be run: it is looked at again when they can be."""
 
 from bot import keys
-from bot.loop.recent import Recent
 from bot.loop.work import LONGEST
+from bot.recent import Recent
 from bot.store.hints import RUNNER, Hint
 from bot.store.port import Store
 from lifecycle.facts.proposal import Proposal, Stage

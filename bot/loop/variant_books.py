@@ -11,11 +11,11 @@ from bot.forges.port import ForgeBusyError, ForgeMissingError, Repository
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_rules
 from bot.look.variant_rules import Outside, RuleBook, Topics
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_lending import Lending
 from bot.loop.variant_telling import rules_of
+from bot.recent import Recent
 from bot.store.port import Store
 from lifecycle import names
 from lifecycle.identity import RepositoryId

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from bot.forges.port import ForgeMissingError
 from bot.git.port import Scope
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
+from bot.recent import Recent
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha

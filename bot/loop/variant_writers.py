@@ -13,9 +13,9 @@ import structlog
 
 from bot.forges.port import ForgeMissingError, ListedProposal
 from bot.git.port import GitBusyError
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.variant_books import Ruling
+from bot.recent import Recent
 from lifecycle import authors, merges
 from lifecycle.names import Sha
 

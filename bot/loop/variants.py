@@ -17,7 +17,6 @@ from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
 from bot.look.variant_rules import Outside, RuleBook, Topics
 from bot.loop import variant_waits
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
 from bot.loop.settle import Settling
@@ -31,6 +30,7 @@ from bot.loop.variant_upstreams import ServedRecords
 from bot.loop.variant_waits import VariantTelling
 from bot.loop.variant_writers import RuleWriters
 from bot.loop.work import LookAgain
+from bot.recent import Recent
 from bot.store.hints import BY_NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError

@@ -24,7 +24,6 @@ from bot.git import history as git_history
 from bot.git import merge as git_merge
 from bot.git import mirror as git_mirror
 from bot.git import refs as git_refs
-from bot.git.caches import ObjectCache
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
     GitBusyError,
@@ -327,17 +326,6 @@ def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: Disk
 
     with mirror.open() as git, pytest.raises(ObjectTooLargeError, match="more than 50000 entries"):
         git.difference("", head)
-
-
-def test_memories_are_bounded_by_bytes() -> None:
-    """The short-cut counts values: a few large ones are more than all the others."""
-    known: ObjectCache[str] = ObjectCache(10_000, len)
-    for n in range(100):
-        assert known.get_or(str(n), lambda: "x" * 2_000) == "x" * 2_000
-        assert known.bytes <= 10_000
-    known = ObjectCache(10_000, len)
-    known.get_or("large", lambda: "x" * 5_000)
-    assert known.bytes == 0
 
 
 def test_parents_stand_where_git_reads_them(remote: Remote, mirror: DiskMirror) -> None:

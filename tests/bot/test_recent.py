@@ -1,7 +1,7 @@
 """What a process remembers is bounded."""
 
 from bot.loop.echoes import MOST_DONE, Echoes
-from bot.loop.recent import Recent
+from bot.recent import Recent
 from lifecycle.actions import Reply
 
 
