@@ -5,6 +5,7 @@ What an answer means is decided by the adapter and not by its library; here are 
 traces, the time at the forge, and the reading of a body.
 """
 
+import hashlib
 import json
 import queue
 from abc import ABC, abstractmethod
@@ -82,6 +83,11 @@ def read(
             raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
         data = None  # a proxy's error page: the status says enough
     return kind(status, lower, data, at)
+
+
+def digest(items: object) -> bytes:
+    """Tell pages of a list apart, without keeping any."""
+    return hashlib.sha256(json.dumps(items, sort_keys=True).encode()).digest()
 
 
 @contextmanager

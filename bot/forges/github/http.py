@@ -7,7 +7,6 @@ here and not by the client: it takes a redirect of a write for success and text 
 data.
 """
 
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,17 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges import timed
 from bot.forges.budget import Account
-from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Pool, ask, call, read, send
+from bot.forges.exchange import (
+    MOST_PAGES,
+    Answer,
+    ForgeTime,
+    Pool,
+    ask,
+    call,
+    digest,
+    read,
+    send,
+)
 from bot.forges.github import limits
 from bot.forges.github.limits import Cost
 from bot.forges.port import (
@@ -211,19 +220,22 @@ async def pages(
     """Every item of a list, page by page; `key` names the list in a wrapped answer.
 
     A list that shows a page again, as one does whose redirect lost the page's number, has ended.
+    No more of one is in memory than a page, and what is made of it.
     """
-    seen: set[str] = set()
+    seen: set[bytes] = set()
     for page in range(1, MOST_PAGES + 1):
         asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
         answer = await call(pool, wanted, "GET", path, query=asked)
         items = answer.data[key] if key else answer.data
-        shown = json.dumps(items, sort_keys=True)
-        if shown in seen:
-            return
-        seen.add(shown)
+        more = 'rel="next"' in answer.headers.get("link", "")
+        if more or seen:
+            shown = await pool.offload(digest, items)
+            if shown in seen:
+                return
+            seen.add(shown)
         for item in items:
             yield item
-        if 'rel="next"' not in answer.headers.get("link", ""):
+        if not more:
             return
 
 

@@ -6,13 +6,11 @@ many. So a page that is too large is asked for in smaller ones.
 Source: https://docs.gitlab.com/api/rest/#pagination
 """
 
-import hashlib
-import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from bot.forges.exchange import MOST_PAGES
+from bot.forges.exchange import MOST_PAGES, digest
 from bot.forges.gitlab.http import Clients, TooLargeError, call
 from bot.forges.port import ForgeBusyError
 from fnrunner import urls
@@ -48,7 +46,7 @@ async def pages(
             if not asked:
                 raise
             continue
-        shown = await pool.offload(_digest, answer.data)  # it may have 16 MiB
+        shown = await pool.offload(digest, answer.data)  # it may have 16 MiB
         if shown in seen:
             return
         seen.add(shown)
@@ -58,10 +56,6 @@ async def pages(
         if not following:
             return
         asked = _larger({**asked, **following})
-
-
-def _digest(items: object) -> bytes:
-    return hashlib.sha256(json.dumps(items, sort_keys=True).encode()).digest()
 
 
 async def page(pool: Clients, wanted: str, path: str, number: int) -> tuple[list[Any], bool]:
