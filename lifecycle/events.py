@@ -333,6 +333,9 @@ Event = (
     | Overridden
 )
 
+RESTRAINTS = Held | Rejected | TakenBack | Frozen
+"""What keeps from being published."""
+
 Log = frozenset[Event]
 """Everything decided about one proposal, in no order."""
 

@@ -325,7 +325,10 @@ def _answer_one(
         response = response.say(texts.done_in_review(dict.fromkeys(words)))
     if response.waits:
         # Asked for and not yet done is found again, the other way round is not.
-        return replace(state, actions=(*state.actions, *response.effects))
+        proposal = response.proposal if response.proposal.place.draft else state.proposal
+        remembered = state.memory.adding(*response.restraints)
+        actions = (*state.actions, *response.at_once)
+        return replace(state, proposal=proposal, memory=remembered, actions=actions)
     return _finish(request, state, response)
 
 

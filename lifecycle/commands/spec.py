@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from lifecycle.access import AccessAction
 from lifecycle.actions import Action, SetDraft
 from lifecycle.commands.grammar import Argument
-from lifecycle.events import Approval, Event, Held, Rejected, TakenBack, Unheld
+from lifecycle.events import RESTRAINTS, Approval, Event, Held, Rejected, TakenBack, Unheld
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
@@ -111,6 +111,17 @@ class CommandResponse:
             memory=self.memory.without(event),
             caused=tuple(e for e in self.caused if e != event),
         )
+
+    @property
+    def restraints(self) -> tuple[Event, ...]:
+        """What keeps from publishing: it counts at once, also while another command waits."""
+        return tuple(e for e in self.caused if isinstance(e, RESTRAINTS))
+
+    @property
+    def at_once(self) -> tuple[Action, ...]:
+        """The effects while one of the commands waits: what is proposed is so with the answer."""
+        back = self.proposal.place.draft
+        return tuple(e for e in self.effects if back or not isinstance(e, SetDraft))
 
     def as_draft(self, draft: bool) -> "CommandResponse":
         """Turn the proposal into a draft, or a draft into a proposal."""

@@ -59,6 +59,10 @@ EDITED = (
     " first."
     " Write a new comment instead."
 )
+SENT_BACK_SINCE = (
+    "`/propose` refused: `/reject` sent this back to draft after you wrote that. Comment"
+    " `/propose` again."
+)
 NOTHING_TO_PROPOSE = (
     "`/propose` refused: this draft changes no package yet. Push a change to its branch, or comment"
     " `/set`, `/eval` or `/upgrade`, and propose it then."

@@ -137,3 +137,98 @@ def test_as_many_commands_as_there_is_room_for_wait_and_others_are_carried_out(
     play.author.pull_of("drafts/net/new/init")
     play.rests()
     assert play.author.summary(number).count("waits, since ") == MOST_DRAFTS
+
+
+@WAITS
+@pytest.mark.both_forges
+def test_a_hold_counts_at_once_beside_a_command_that_waits(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: nothing of a comment counts before all of it is answered, so that what it
+    holds is published meanwhile; the hold comes back at each look, whoever lifts it."""
+    publishes(play, "net/base", package("net/base"), 1)
+    _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(number, "/hold not before Monday\n/clone net/base@v1 apps/shop")
+    minutes_pass(play, 2)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "You approved")
+    minutes_pass(play, 2)
+    assert "net/core/v1" not in play.author.tags()
+    assert "not before Monday" in play.author.summary(number)
+    assert "`/clone` for `apps/shop` waits, since " in play.author.summary(number)
+    play.approver.says(number, "/unhold")
+    play.author.waits_for_tag("net/core/v1")
+
+
+@WAITS
+def test_an_approval_is_taken_back_at_once_beside_a_command_that_waits(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: it counts until all of the comment is answered; that answer says that
+    there was nothing to take back."""
+    publishes(play, "net/base", package("net/base"), 1)
+    away = _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(number, "/hold")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "You approved")
+    play.approver.says(number, "/unapprove\n/clone net/base@v1 apps/shop")
+    minutes_pass(play, 2)
+    play.author.says(number, "/unhold")
+    minutes_pass(play, 2)
+    assert "net/core/v1" not in play.author.tags()
+    away.busy = False
+    minutes_pass(play, 3)
+    assert "Clone apps/shop" in play.author.answers(number)[-1]
+    assert "no approval here" not in play.author.answers(number)[-1]
+    assert "net/core/v1" not in play.author.tags()
+
+
+@WAITS
+def test_what_waited_sends_nothing_back_again_and_proposes_nothing_that_was_sent_back_since(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: each look sends back what was proposed since; an older comment proposes
+    what a later one sent back, at each look or once its upstream can be read."""
+    publishes(play, "net/base", package("net/base"), 1)
+    away = _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.approver.says(number, "/reject not yet\n/clone net/base@v1 apps/shop")
+    minutes_pass(play, 2)
+    assert play.author.pull(number).draft
+    play.author.says(number, "/propose\n/clone net/base@v1 apps/store")
+    minutes_pass(play, 2)
+    assert play.author.pull(number).draft  # it counts with its answer
+    play.author.says(number, "/propose")
+    minutes_pass(play, 2)
+    assert not play.author.pull(number).draft
+    play.approver.says(number, "/reject")
+    minutes_pass(play, 2)
+    assert play.author.pull(number).draft
+    away.busy = False
+    play.author.waits_for_answer(number, "sent this back to draft after you wrote that")
+    play.author.pull_of("drafts/apps/store/clone")
+    play.rests()
+    assert play.author.pull(number).draft
+
+
+@WAITS
+def test_a_freeze_counts_at_once_beside_a_command_that_waits(
+    stage: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: what the dashboard issue freezes waits with what else is asked there."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    publishes(stage, "net/base", package("net/base"), 1)
+    _Upstreams(monkeypatch)
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    stage.owner.says_on_issue(1, "/freeze broken\n/clone net/base@v1 apps/shop")
+    minutes_pass(stage, 2)
+    stage.approver.says(number, "/approve")
+    minutes_pass(stage, 2)
+    assert "net/core/v1" not in stage.author.tags()
+    assert "**freeze**" in stage.author.summary(number)

@@ -130,7 +130,8 @@ def unapprove(
     request: CommandRequest, response: CommandResponse, _command: UnapproveCommand
 ) -> CommandResponse:
     """Take the approval back; refuse where there is none."""
-    if not approves(request, response):
+    known = _taken_back(request) in response.memory.log  # while another command of it waits
+    if not known and not approves(request, response):
         return response.refuse(texts.NOTHING_TO_UNAPPROVE)
     return take_back(request, response)
 
@@ -146,8 +147,10 @@ def approves(request: CommandRequest, response: CommandResponse) -> bool:
 
 def take_back(request: CommandRequest, response: CommandResponse) -> CommandResponse:
     """Remember that the writer's approvals are taken back."""
+    return response.cause(_taken_back(request))
+
+
+def _taken_back(request: CommandRequest) -> TakenBack:
     comment = request.comment
     who = comment.author
-    return response.cause(
-        TakenBack(person=who.login, account=who.id, at=comment.at, comment=comment.id)
-    )
+    return TakenBack(person=who.login, account=who.id, at=comment.at, comment=comment.id)

@@ -24,10 +24,12 @@ class RejectCommand:
 
 
 def propose(
-    _request: CommandRequest, response: CommandResponse, command: ProposeCommand
+    request: CommandRequest, response: CommandResponse, command: ProposeCommand
 ) -> CommandResponse:
-    """Mark it ready; refuse where it moved since it was looked at."""
-    head = response.proposal.place.head
+    """Mark it ready; refuse where it moved since it was looked at, or was sent back since."""
+    head, asked, sent = response.proposal.place.head, request.comment, response.memory.rejected
+    if sent and (sent.at > asked.at or (sent.at == asked.at and 0 < asked.id < sent.comment)):
+        return response.refuse(texts.SENT_BACK_SINCE)
     if not head.startswith(command.commit):
         return response.refuse(texts.other_head(command.commit, head))
     if response.proposal.content.drafted is not None:
@@ -41,12 +43,12 @@ def reject(
     """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
     comment = request.comment
     who, reason = comment.author.login, command.reason
-    response = response.cause(
-        Rejected(person=who, at=comment.at, comment=comment.id, reason=reason)
-    )
+    sent = Rejected(person=who, at=comment.at, comment=comment.id, reason=reason)
+    known = sent in response.memory.log  # and done, while another command of the comment waits
+    response = response.cause(sent)
     response = response.say(texts.rejected_notice(owners(response.proposal), who, reason))
     if response.approval:
         response = response.without(response.approval).say(texts.APPROVED_AND_REJECTED)
     if approves(request, response):
         response = take_back(request, response)
-    return response.as_draft(True)
+    return response if known else response.as_draft(True)
