@@ -15,7 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -98,10 +98,15 @@ def kind(seed: int, which: str, at: str = GITHUB) -> Kind:
     return Kind(variants=variants, apart=apart)
 
 
+def setting_of(real: bool) -> AbstractContextManager[RealSetting | None]:
+    """Where histories are played: on PostgreSQL and git on disk, or in memory."""
+    return RealSetting() if real else nullcontext()
+
+
 def some(first: int, count: int, real: bool, at: str, which: str) -> Count:
     """Play some histories."""
     counted = Count()
-    with RealSetting() if real else nullcontext() as setting:
+    with setting_of(real) as setting:
         for number in range(first, first + count):
             counted.add(play(str(number), real=setting, at=at, **kind(number, which, at)))
     return counted
@@ -233,8 +238,10 @@ def main() -> int:
             given.seed, given.count, given.each, given.forge, given.variants or "none"
         )
     began, counted = time.monotonic(), Count()
-    if given.count == 1 and not given.real:
-        outcome = play(str(given.seed), at=given.forge, **kind(given.seed, which, given.forge))
+    if given.count == 1:
+        with setting_of(given.real) as setting:
+            has = kind(given.seed, which, given.forge)
+            outcome = play(str(given.seed), real=setting, at=given.forge, **has)
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
@@ -249,10 +256,15 @@ def main() -> int:
     for seed in list(counted.wrong)[:SHOWN]:
         where = "" if given.forge == GITHUB else f" FORGE={given.forge}"
         where += f" VARIANTS={given.variants}" if given.variants else ""
+        where += " REAL=1" if given.real else ""
         has = kind(int(seed), which, given.forge)
         print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}{where}`):")
-        found = play(seed, at=given.forge, **has)
-        print(printed(shrink(seed, found, at=given.forge, **has)), flush=True)
+        with setting_of(given.real) as setting:
+            found = play(seed, real=setting, at=given.forge, **has)
+            if not found.violations:  # on real things tasks take their turns as the machine has it
+                print("it does not go wrong again")
+                continue
+            print(printed(shrink(seed, found, setting, at=given.forge, **has)), flush=True)
     print(f"\n{table(counted)}")
     violations = sum(len(set(why)) for why in counted.wrong.values())
     print(

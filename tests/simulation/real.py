@@ -52,6 +52,11 @@ tasks. To tell it at every step is half of all statements."""
 _NOTIFY = frozenset({"wake", "wake_all", "done", "again", "failed", "give_back", "add"})
 """After these PostgreSQL notifies whoever waits for work; here, also where there is none."""
 
+_SEQUENCES = """
+SELECT sequencename, last_value FROM pg_sequences
+  WHERE schemaname = 'public' AND last_value IS NOT NULL
+"""
+
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'migration'"
 
 
@@ -66,6 +71,7 @@ class RealDatabase:
         self._stores: list[PostgresStore] = []
         self._admin: psycopg.Connection[Any] | None = None
         self._asked: psycopg.Cursor[Any] | None = None
+        self._numbered: list[Any] = []
         self._url = ""
 
     def __enter__(self) -> Self:
@@ -170,11 +176,14 @@ class RealDatabase:
         for (name,) in self._do(_TABLES):
             self._do(f"DROP TABLE IF EXISTS saved.{name}")
             self._do(f"CREATE TABLE saved.{name} AS TABLE public.{name}")
+        self._numbered = self._do(_SEQUENCES)
 
     def _restore(self) -> None:
         self._truncate()
         for (name,) in self._do(_TABLES):
             self._do(f"INSERT INTO public.{name} OVERRIDING SYSTEM VALUE TABLE saved.{name}")
+        for sequence, last in self._numbered:  # as pg_dump and pg_restore do
+            self._do(f"SELECT setval('public.{sequence}', {last})")
 
     async def _end_stores(self) -> None:
         for store in self._stores:

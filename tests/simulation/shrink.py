@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from tests.simulation.furnishing import GITHUB
 from tests.simulation.history import play
 from tests.simulation.outcome import Outcome
+from tests.simulation.real import RealSetting
 
 MOST = 300
 """Histories that are played to shrink one."""
@@ -21,7 +22,7 @@ SECONDS = 60.0
 def shrink(
     seed: str,
     found: Outcome,
-    most: int = MOST,
+    real: RealSetting | None = None,
     at: str = GITHUB,
     *,
     variants: bool = False,
@@ -32,7 +33,7 @@ def shrink(
     Args:
         seed: Of the history.
         found: What came of the whole of it.
-        most: Histories to play.
+        real: Where it is played, unless in memory.
         at: The forge.
         variants: Packages are made of others by rules in it.
         apart: Some of them of those of a second repository.
@@ -43,10 +44,10 @@ def shrink(
 
     def goes_wrong(steps: Sequence[int]) -> bool:
         nonlocal best, played
-        if played >= most or time.monotonic() > ends:
+        if played >= MOST or time.monotonic() > ends:
             return False
         played += 1
-        tried = play(seed, frozenset(steps), at=at, variants=variants, apart=apart)
+        tried = play(seed, frozenset(steps), real, at, variants=variants, apart=apart)
         if not any(v.check == wanted for v in tried.violations):
             return False
         best = tried
