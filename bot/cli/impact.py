@@ -112,6 +112,10 @@ def impact(
 def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
     """Try a file with rules on the packages of a base branch."""
     if file.is_dir():
+        if not (file / KPTFILE).is_file():
+            raise CommandFailure(
+                f"{file} is no package: it has no Kptfile. Name a package, or one file with rules"
+            )
         file /= KPTFILE
     folder = file.parent
     if not folder.is_dir() or not file.is_file():

@@ -82,6 +82,8 @@ def title(impact: Impact) -> str:
         _titled(there, elsewhere, impact.left_elsewhere, where=" of other repositories"),
         _variants_titled(impact.variants),
     ]
+    if not any(parts) and impact.unseen:
+        return f"Not tried: {number(impact.unseen, 'package')} of other repositories"
     return "; ".join(filter(None, parts)) or "No other package is affected"
 
 
@@ -94,6 +96,8 @@ def _titled(found: Sequence[PackageImpact], total: int, left: int, where: str = 
     untried = sum(bool(each.problem) for each in found) + left
     changed = sum(not each.problem or bool(each.merges) for each in found)
     tried = f"{number(total, 'package')}{where}"
+    if untried >= total and not changed:
+        return f"Not tried: {tried}"
     said = f"{changed} of {tried} would change" if changed else f"None of {tried} would change"
     return "; ".join(
         [

@@ -135,6 +135,14 @@ def test_what_cannot_be_tried_has_its_reason(
     assert result.exit_code == status
 
 
+def test_a_folder_without_a_kptfile_is_no_package(top: Path) -> None:
+    """The short-cut names a file that nobody asked about."""
+    (top / "variants").mkdir()
+    result = impact(top / "variants")
+    assert "variants is no package: it has no Kptfile. Name a package" in result.stderr
+    assert result.exit_code == 2
+
+
 def test_a_pull_request_has_its_own_base() -> None:
     """The short-cut ignores the option."""
     result = impact("acme/blueprints#12", "--base", "main")

@@ -291,7 +291,7 @@ def test_what_cannot_be_tried_and_who_is_not_named_is_said() -> None:
         allows=True,
     )
     shown = impact_check.content(found, ImpactMode.INFORM)
-    assert shown.title == "None of 3 packages would change; 3 not tried"
+    assert shown.title == "Not tried: 3 packages"
     assert "- 2 packages not tried" in shown.summary
     assert "- 3 packages in repositories that not everybody here can read" in shown.summary
     assert "not run: `evil/x:v1`" in shown.summary
@@ -366,6 +366,8 @@ def test_that_there_is_nothing_to_try_is_said() -> None:
     nothing = Impact(base_ref="main", base=BASE, ended=True)
     shown = impact_check.content(nothing, ImpactMode.BLOCK)
     assert shown.title == "No other package is affected"
+    unseen = impact_check.content(replace(nothing, unseen=2), ImpactMode.INFORM)
+    assert unseen.title == "Not tried: 2 packages of other repositories"
     assert shown.conclusion is Conclusion.SUCCESS
 
 

@@ -22,7 +22,7 @@ from bot.cli.reaching import place_of
 from bot.cli.references import Reference
 from bot.cli.rpkg import speaking
 from bot.dryrun import NotToldError, Place
-from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.git.port import EVERYTHING, GitBusyError
 from bot.git.process import execute, users_environment
 from bot.git.trees import TreeReader
@@ -199,7 +199,13 @@ async def reached(name: str, stack: AsyncExitStack, folder: Path) -> Place:
         CommandFailure: Nobody can tell where it is, or there is no token for it.
     """
     where = speaking.at_own_forge(name)
-    return await place_of(Reference(1, where.name, merge=where.at_gitlab), stack, folder)
+    try:
+        return await place_of(Reference(1, where.name, merge=where.at_gitlab), stack, folder)
+    except ForgeMissingError as error:
+        raise CommandFailure(
+            f"{where.name} is not there, or your token may not read it. Check the name, or use"
+            " another token"
+        ) from error
 
 
 async def as_it_is(place: Place, stack: ExitStack) -> Source:

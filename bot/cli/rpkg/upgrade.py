@@ -75,9 +75,9 @@ def command(
 ) -> None:
     """Upgrade a package or all that match a selector, or list packages that are behind.
 
-    Revisions are found by the tags of the given repositories; for an upstream in another repository
-    no updates are known. The column CONFLICTS, which porchctl does not have, says what an upgrade
-    to the newest revision would conflict in.
+    Revisions are found by the tags of the given repositories; what was made from a package of
+    another one is told as not read. The column CONFLICTS, which porchctl does not have, says what
+    an upgrade to the newest revision would conflict in.
     """
     said = {"strategy": strategy, "propose": propose, "together": together}
     given = asking.written_options(said)
@@ -99,7 +99,7 @@ def command(
     def show(found: list[Source]) -> None:
         updates = _updates(found)
         lines = _upstream(found, updates) if discover == "upstream" else _downstream(found, updates)
-        for line in lines:
+        for line in (*lines, *_unread(found, updates)):
             click.echo(line)
 
     sources.read(sources.chosen(folders, repositories), repositories, show)
@@ -135,7 +135,7 @@ def _upstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[st
         (
             _revision(found, each.package),
             _repository(found, each.upstream.package),
-            _listed(each.newer) or "No update available",
+            _listed(each.newer) if _is_read(found, each) else "not read",
             conflicts.get(each, "-"),
         )
         for each in updates
@@ -145,7 +145,7 @@ def _upstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[st
 
 def _listed(newer: Sequence[int]) -> str:
     """Revisions as porchctl lists them; of many the first, the newest, and how many there are."""
-    shown = [f"v{n}" for n in newer]
+    shown = [f"v{n}" for n in newer] or ["No update available"]
     if len(shown) <= _MOST_LISTED:
         return ", ".join(shown)
     return f"{', '.join(shown[:3])}, ..., {shown[-1]} ({len(shown)} revisions)"
@@ -163,10 +163,23 @@ def _downstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[
         for each in updates
         if each.newer
     ]
-    if not rows:
+    if rows:
+        yield from table(_DOWNSTREAM, rows)
+    elif all(_is_read(found, each) for each in updates):
         yield "All downstream packages are up to date."
-        return
-    yield from table(_DOWNSTREAM, rows)
+
+
+def _is_read(found: Sequence[Source], update: Update) -> bool:
+    """Whether the revisions of what a package was made from are known."""
+    return any(each.place == update.upstream.package.place for each in found)
+
+
+def _unread(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+    """What is said of upstreams that nobody read, and of which no updates are known."""
+    places = {u.upstream.package.place for u in updates if not _is_read(found, u)}
+    if places:
+        listed = ", ".join(map(shown, sorted(places)))
+        yield f"Not read, so that no updates of it are known: {listed}. Add it with --repository."
 
 
 def _revision(found: Sequence[Source], package: Package) -> str:

@@ -206,6 +206,15 @@ def test_what_an_upgrade_would_come_to(two: tuple[Clone, Clone]) -> None:
     assert "1 conflict" not in alone
 
 
+def test_an_upstream_that_was_not_read_is_not_told_as_up_to_date(two: tuple[Clone, Clone]) -> None:
+    """The short-cut takes what it does not know for what is not there."""
+    unread = f"Not read, so that no updates of it are known: {BLUEPRINTS}. Add it with --repository"
+    behind = ran("upgrade", "--discover=upstream", clones=two[1:]).output.splitlines()
+    assert behind[1].split() == ["edge@v4", BLUEPRINTS, "not", "read", "-"]
+    assert behind[2:] == [f"{unread}."]
+    assert ran("upgrade", "--discover=downstream", clones=two[1:]).output == f"{unread}.\n"
+
+
 def test_packages_made_from_others_that_are_behind(two: tuple[Clone, Clone]) -> None:
     done = ran("upgrade", "--discover=downstream", clones=two)
     assert done.output == (
