@@ -120,6 +120,10 @@ def number_alone(number: int) -> str:
 
 COST = "operation cancelled: actual cost limit exceeded"
 COST_TOGETHER = f"{COST} by all expressions together"
+PATTERN = (
+    "the pattern of matches() must be written out in the expression, as one text without escapes"
+    " but \\\\, \\n and the like"
+)
 RECURSION = "expression recursion limit exceeded"
 TOO_DEEP = "Exceeded max recursion depth"
 """What the library says for `RECURSION`, among other things."""

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from lifecycle.messages import porch as texts
+from lifecycle.variants import patterns
 
 Input: TypeAlias = str | Mapping[str, "Input"]
 Inputs: TypeAlias = Mapping[str, Input]
@@ -29,19 +30,29 @@ MOST_CHARACTERS: Final = 2000
 MOST_MADE: Final = 256 * 1024 * 1024
 """The most characters that an expression may make on its way, if it makes all it could."""
 
-MOST_PATTERNS: Final = 20_000
-"""How long the regular expressions may be together that it compiles, if it does all it could. The
-worst of 1,000 characters takes a fifth of a second."""
+MOST_STEPS: Final = 400_000
+"""Steps of matching and searching that it may take, if it takes all it could: half a microsecond
+each at worst, and nothing else runs meanwhile, in no thread."""
 
 MOST_EVALUATED: Final = 100_000
 """How often expressions are evaluated for all rules of a repository together."""
 
 MOST_MADE_TOGETHER: Final = 32 * MOST_MADE
-MOST_PATTERNS_TOGETHER: Final = 10 * MOST_PATTERNS
+MOST_STEPS_TOGETHER: Final = 100 * MOST_STEPS
 """The same two for all of these evaluations: it takes less than a minute, in a thread."""
 
 MOST_RESULT: Final = 256 * 1024
 """The longest result: as much as all annotations of an object may hold."""
+
+MOST_KEPT_TOGETHER: Final = 64 * 1024 * 1024
+"""The most characters of all their results, which are kept as long as what came of the rules."""
+
+_COMPILED: Final = 8
+"""Steps that compiling takes for each state of a regular expression."""
+
+_SEARCHED: Final = 10_000
+"""Squares of the length of texts that one looks for in another in one step: half of one, each time
+up to the last character of half of the other."""
 
 _TEXTS: Final = ("repoDefault", "packageDefault")
 _OBJECTS: Final = ("upstream", "target", "repository")
@@ -137,6 +148,8 @@ class Expression:
             raise ExpressionError(_no_text(kind))
         if len(found) > MOST_RESULT:
             raise ExpressionError(texts.long_result(MOST_RESULT))
+        if (spent := _SPENT.get()) is not None:
+            spent.kept += len(found)
         return found
 
 
@@ -153,6 +166,8 @@ def compiled(text: str) -> Expression:
         program = _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
         raise _said(str(error)) from error
+    if patterns.states(text) is None:
+        raise ExpressionError(texts.PATTERN)
     return Expression(text, program, program.return_type().name())
 
 
@@ -226,7 +241,8 @@ class _Spent:
 
     evaluated: int = 0
     made: int = 0
-    patterns: int = 0
+    steps: int = 0
+    kept: int = 0
 
     @property
     def too_much(self) -> bool:
@@ -234,7 +250,8 @@ class _Spent:
         return (
             self.evaluated >= MOST_EVALUATED
             or self.made > MOST_MADE_TOGETHER
-            or self.patterns > MOST_PATTERNS_TOGETHER
+            or self.steps > MOST_STEPS_TOGETHER
+            or self.kept > MOST_KEPT_TOGETHER
         )
 
 
@@ -255,17 +272,17 @@ def _check_cost(text: str, inputs: Inputs) -> None:
     spent = _SPENT.get()
     if spent is not None and spent.too_much:
         raise ExpressionError(texts.COST_TOGETHER)
-    made, patterns = _cost(text, inputs)
-    if made > MOST_MADE or patterns > MOST_PATTERNS:
+    made, steps = _cost(text, inputs)
+    if made > MOST_MADE or steps > MOST_STEPS:
         raise ExpressionError(texts.COST)
     if spent is not None:
         spent.evaluated += 1
         spent.made += made
-        spent.patterns += patterns
+        spent.steps += steps
 
 
 def _cost(text: str, inputs: Inputs) -> tuple[int, int]:
-    """Return how many characters an expression makes at most, and compiles as patterns.
+    """Return how many characters an expression makes at most, and what matching them takes.
 
     Each `+` can double what stands beside it, and each macro can do that once for each of as many
     elements as the longest list or mapping has. Words inside of texts count too: it is a bound.
@@ -276,8 +293,17 @@ def _cost(text: str, inputs: Inputs) -> tuple[int, int]:
     size, elements = len(text) + characters, max(text.count(",") + 1, entries)
     growth = text.count("+") + 1
     made: int = size * growth * (growth * elements) ** macros
-    patterns: int = words.count("matches") * len(text) * growth * (growth * elements) ** macros
-    return made, patterns
+    times: int = elements**macros
+    matching = _states(text) * (made + _COMPILED * times) if "matches" in words else 0
+    longest: int = size * growth ** (macros + 1)
+    searching = words.count("contains") * times * (longest**2 // _SEARCHED)
+    return made, matching + searching
+
+
+@lru_cache(maxsize=4096)
+def _states(text: str) -> int:
+    """States of all regular expressions in an expression that was checked."""
+    return patterns.states(text) or 0
 
 
 def _size(value: Mapping[str, Input]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from lifecycle.variants.expressions import (
     Input,
     check,
     compiled,
+    together,
 )
 
 INPUTS: dict[str, Input] = {
@@ -36,6 +37,8 @@ LONG = ",".join("1" * 60)
         "target.labels.exists(k, k == 'tier') ? 'has' : 'lacks'": "has",
         "['a', 'b'].filter(x, x != target.labels.zone)[0]": "b",
         "target.name.matches('^n.*h$') ? 'm' : ''": "m",
+        r"matches(target.name, r'^[a-z]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z]+)?$') ? 'm' : ''": "m",
+        r"['x', target.name].filter(x, x.matches('^\\w+\"?rth$'))[0]": "north",
         "string(target.labels.size())": "2",
         "'grün'": "grün",
         "[1, 'a'][1]": "a",  # D164: cel-go refuses it as Porch asks
@@ -99,6 +102,16 @@ def test_errors_while_evaluating_are_said_in_words_of_cel_go(text: str, expected
         ("'a'.lowerAscii()", 1, 15, "undeclared reference to 'lowerAscii'"),
         ("1 + 1", 0, 0, "unsupported type conversion from 'int' to string"),
         ("true", 0, 0, "type conversion error from bool to 'string'"),
+        *(
+            (text, 0, 0, "must be written out in the expression")
+            for text in (
+                "target.name.matches(target.labels.tier) ? 'a' : 'b'",
+                "matches(target.name, 'a' + 'b') ? 'a' : 'b'",
+                "target.name.matches // why\n ((true ? 'a' : 'b')) ? 'a' : 'b'",
+                r"target.name.matches('(a?)\x7b900}b') ? 'a' : 'b'",
+                ".matches(target.name, target.labels.tier) ? 'a' : 'b'",
+            )
+        ),
         ("", 1, 1, "Syntax error"),
         ("\x00", 1, 1, "Syntax error"),
     ],
@@ -123,8 +136,23 @@ def test_errors_of_compiling_have_their_place(
         "[target.name]" + ".map /* map */ (a, a + a)".replace(" /* map */ ", " ") * 25 + "[0]",
         "[target.name]" + ".map //\n(a, a + a)" * 25 + "[0]",
         f"[{LONG}].all(x, [{LONG}].all(y, 'a'.matches('(a|b){{1,900}}'))) ? 'a' : 'b'",
+        f"'{'a' * 800}'.matches('(a?){{900}}b') ? 'a' : 'b'",
+        f"'{'a' * 800}'.matches('{'|'.join(['(a?){900}b'] * 100)}') ? 'a' : 'b'",
+        f"'{'a' * 800}'.matches(r'(?:(?:a?){{30}}){{30}}b') ? 'a' : 'b'",
+        f"matches('{'a' * 800}', r'\\pL{{900}}') ? 'a' : 'b'",
     ],
-    ids=["endless", "doubling", "lists", "spaced", "commented", "patterns"],
+    ids=[
+        "endless",
+        "doubling",
+        "lists",
+        "spaced",
+        "commented",
+        "patterns",
+        "repeated",
+        "many",
+        "nested",
+        "letters",
+    ],
 )
 def test_no_expression_takes_long_or_much_memory(text: str) -> None:
     """The short-cut trusts the library, which counts iterations but no memory: 1.3 GB for one."""
@@ -173,3 +201,36 @@ def test_large_inputs_count() -> None:
         compiled("[1, 2, 3, 4].map(i, target.annotations['1'] + '-')[0]").evaluate(
             {"target": {"annotations": {str(n): "x" * 900_000 for n in range(9)}}}
         )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "target.annotations.a.matches('(a?){900}b') ? 'a' : 'b'",
+        "target.annotations.a.matches('a*b') && ['a'].all(x, true) ? 'a' : 'b'",
+        "target.annotations.a.contains(target.annotations.b) ? 'a' : 'b'",
+    ],
+)
+def test_what_is_matched_and_searched_counts(text: str) -> None:
+    """The short-cut counts the pattern alone: 20 s for this one, in which nothing else runs.
+
+    Threads do not help: the library holds the lock of the interpreter.
+    """
+    annotations = {"a": "a" * 250_000, "b": "a" * 100_000 + "b"}
+
+    with pytest.raises(ExpressionError, match="cost limit exceeded"):
+        compiled(text).evaluate({"target": {"annotations": annotations}})
+
+
+def test_a_plain_pattern_may_stand_in_a_rule_for_thousands() -> None:
+    """The short-cut refuses all that could be dear."""
+    labels = {f"label-{number}": "value" for number in range(10)}
+    expression = compiled("target.name.matches('^team-[a-z]{1,20}$') ? 'team' : 'other'")
+
+    with together():
+        found = {
+            expression.evaluate({"target": {"name": f"t{number}", **labels}})
+            for number in range(4000)
+        }
+
+    assert found == {"other"}

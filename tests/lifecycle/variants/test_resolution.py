@@ -304,6 +304,22 @@ def test_all_expressions_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert "by all expressions together" in found.problems[0].text
 
 
+def test_results_of_expressions_take_no_more_memory_than_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut refused: what each makes is bounded, and what ten thousand of them leave is not."""
+    monkeypatch.setattr(expressions, "MOST_KEPT_TOGETHER", 3 * len("net/r0"))
+    known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(5)})
+    targets = """  - repositorySelector: {matchLabels: {tier: edge}}
+    template: {downstream: {packageExpr: "'net/' + target.name"}}
+"""
+
+    found = _set(targets, known)
+
+    assert found.variants == ()
+    assert "by all expressions together" in found.problems[0].text
+
+
 def test_all_rules_together_choose_no_more_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short-cut refused: the bound of one set, and a thousand sets beside each other."""
     monkeypatch.setattr(resolution, "MOST_TOGETHER", 3)
