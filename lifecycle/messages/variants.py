@@ -144,15 +144,28 @@ def unknown_repository(name: str) -> tuple[str, str]:
     return f'repository "{name}" could not be loaded', "Add it to `repositories` of .porchbot.yaml"
 
 
-def same_name(name: str, others: Sequence[Place]) -> tuple[str, str]:
-    """Say that two rules have one name, by which their functions are told apart."""
-    return f"another variant is named {name} ({_some(map(str, others))})", "Give it another name"
+def same_name(name: str, others: Sequence[Place], more: int = 0) -> tuple[str, str]:
+    """Say that rules have one name, by which their functions are told apart.
+
+    Args:
+        name: The name.
+        others: Where the others stand, or some of them.
+        more: How many there are beside these.
+    """
+    told = _some(map(str, others), more)
+    return f"another variant is named {name} ({told})", "Give it another name"
 
 
-def same_downstream(downstream: str, others: Sequence[str]) -> tuple[str, str]:
-    """Say that two rules want one package."""
+def same_downstream(downstream: str, others: Sequence[str], more: int = 0) -> tuple[str, str]:
+    """Say that rules want one package.
+
+    Args:
+        downstream: The package.
+        others: The others, or some of them.
+        more: How many there are beside these.
+    """
     return (
-        f"two variants for one downstream, {downstream}: the other is {_some(others)}",
+        f"two variants for one downstream, {downstream}: the other is {_some(others, more)}",
         "Remove one of them",
     )
 
@@ -182,14 +195,15 @@ def circle_across(packages: Sequence[str]) -> str:
     )
 
 
-_SHOWN = 5
+MOST_NAMED = 5
+"""Rules or packages that one message names."""
 
 
-def _some(names: Iterable[str]) -> str:
+def _some(names: Iterable[str], more: int = 0) -> str:
     """List names; of many the first ones, and how many more there are."""
     found = list(names)
-    more = [f"{len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-    return ", ".join([*found[:_SHOWN], *more])
+    left = len(found[MOST_NAMED:]) + more
+    return ", ".join([*found[:MOST_NAMED], *([f"{left} more"] if left else [])])
 
 
 # --- what a variant makes of a package; what stands in packages is in Porch's words ---------------

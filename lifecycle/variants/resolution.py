@@ -201,14 +201,22 @@ def _refused(
         by_name[each.namespace, each.name].append(index)
         by_downstream[around.downstream(each)].append(index)
     for (_, name), same in by_name.items():
-        for index in same if len(same) > 1 else ():
-            places = [variants[other].origin for other in same if other != index]
-            yield index, messages.same_name(name, places)
+        for index, others, more in _beside(same):
+            places = [variants[other].origin for other in others]
+            yield index, messages.same_name(name, places, more)
     for same in by_downstream.values():
-        for index in same if len(same) > 1 else ():
-            others = [variants[other].name for other in same if other != index]
+        for index, others, more in _beside(same):
+            named = [variants[other].name for other in others]
             downstream = variants[index].spec.downstream
-            yield index, messages.same_downstream(f"{downstream}", others)
+            yield index, messages.same_downstream(f"{downstream}", named, more)
+
+
+def _beside(same: list[int]) -> Iterator[tuple[int, list[int], int]]:
+    """Yield each of several rules with as many others as are named, and how many more there are."""
+    first = same[: messages.MOST_NAMED + 1]
+    for index in same if len(same) > 1 else ():
+        others = [other for other in first if other != index][: messages.MOST_NAMED]
+        yield index, others, len(same) - 1 - len(others)
 
 
 def _inside_others(
@@ -240,5 +248,6 @@ def _circles(
             here = made_by.get(around.upstream(variants[here]))
         if here is not None and left[here] == start and here in walk:
             circle = walk[walk.index(here) :][::-1]
+            told = messages.circle([f"{variants[one].spec.downstream}" for one in circle])
             for each in circle:
-                yield each, messages.circle([f"{variants[one].spec.downstream}" for one in circle])
+                yield each, told

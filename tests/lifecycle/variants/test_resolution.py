@@ -1,6 +1,7 @@
 """Rules together: what they want, and which of them cannot be kept."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.reading import VariantFile, read
 from lifecycle.variants.resolution import Resolution, Surroundings, resolve
 from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
-from tests.counting import lines
+from tests.counting import assert_in_proportion, lines
 from tests.lifecycle.variants.samples import SPEC, VARIANT
 
 VERSION, KIND = REPOSITORY
@@ -334,6 +335,38 @@ def test_all_rules_together_choose_no_more_than_may_be(monkeypatch: pytest.Monke
 
     assert [each.set for each in found.variants] == ["a", "a"]
     assert [each.path for each in found.problems] == ["b.yaml"]
+
+
+@pytest.mark.parametrize("case", ["name", "downstream", "circle"])
+def test_thousands_that_stand_against_one_another_are_told_in_proportion(case: str) -> None:
+    """Short-cut refused: each is told with all of the others, of which five are named.
+
+    Whoever may open a pull request brings rules: 50,000 of one name took hours.
+    """
+
+    def resolving(count: int) -> Callable[[], object]:
+        found = []
+        for number in range(count):
+            up = replace(SPEC.upstream, repo="live", package=f"p{(number + 1) % count}")
+            package = "same" if case == "downstream" else f"p{number}"
+            spec = replace(SPEC, downstream=Downstream("live", package))
+            spec = replace(spec, upstream=up) if case == "circle" else spec
+            name = "same" if case == "name" else f"v{number}"
+            found.append(replace(VARIANT, name=name, spec=spec))
+        table = repositories()
+        around = Surroundings(
+            repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+        )
+
+        def work() -> None:
+            refused = resolve([VariantFile(variants=tuple(found))], around)
+            assert refused.variants == ()
+            told = refused.problems[0].text
+            assert f"{count - (5 if case == 'circle' else 6)} more" in told
+
+        return work
+
+    assert_in_proportion(resolving, 40)
 
 
 def test_two_names_of_one_folder_are_one_place() -> None:
