@@ -13,7 +13,8 @@ from bot.clock import Offload
 from bot.look import variant_rules
 from bot.look.drafted_from import MOST_BYTES
 from bot.look.impact_plan import Plan
-from bot.look.variant_rules import Outside, States, Topics
+from bot.look.variant_files import States
+from bot.look.variant_rules import Outside, Topics
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
 from cadlib.package.files import KPTFILE
@@ -31,6 +32,9 @@ counted."""
 
 MOST_KEPT: Final = 50
 """Changes of rules of one repository of which is kept what came of them."""
+
+MOST_CHANGES_KEPT: Final = 100_000
+"""Downstreams in all of these together, of some 400 bytes each; of the newest change all."""
 
 
 MOST_UPSTREAMS: Final = 50
@@ -108,6 +112,11 @@ class VariantTrials:
         """Drop what is kept."""
         self._kept.clear()
 
+    @property
+    def _is_much(self) -> bool:
+        changes = sum(len(each.changes) for each in self._kept.values())
+        return len(self._kept) > MOST_KEPT or changes > MOST_CHANGES_KEPT
+
     async def tried(self, git: Packages, plan: Plan, own: str, tagged: Tagged) -> VariantsImpact:
         """Return what a head would do to what its repository's rules want.
 
@@ -124,9 +133,9 @@ class VariantTrials:
         found = self._kept.get(key)
         if found is None:
             found = await self._offload(compared, git, plan, own, lent)
-            while len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
             self._kept[key] = found
+            while len(self._kept) > 1 and self._is_much:
+                del self._kept[next(iter(self._kept))]
 
         keepers = partial(_keepers, git, plan.base)
         missing = await _missing(found.changes, tagged)

@@ -1,25 +1,23 @@
 """Reads the rules for variants that stand in a repository, and resolves them by its own table."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from bot.config import CONFIG
-from bot.git.port import ObjectTooLargeError
-from cadlib.errors import PackageError, Place
+from bot.look import variant_files
+from bot.look.variant_files import States
+from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
-from cadlib.package.files import SYMLINK, Files
-from cadlib.yaml import read as read_yaml
 from lifecycle.messages import configuration
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
-from lifecycle.policy import ObjectFolder, VariantUse
+from lifecycle.policy import VariantUse
 from lifecycle.upstreams.locations import locate
-from lifecycle.variants import reading, resolution
-from lifecycle.variants.objects import KubeObject, Objects, of_value
+from lifecycle.variants import resolution
+from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.topics import TOPIC
@@ -27,16 +25,6 @@ from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
 
 Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Full names of repositories, in small letters, and the topics of each."""
-
-
-class States(Protocol):
-    """Where rules are read from; `History` is one."""
-
-    def tree(self, commit: str, path: str) -> str:
-        """Id of the tree at a path of a commit; "" when there is no folder."""
-
-    def files(self, tree: str, limits: PackageLimits) -> Files:
-        """Every file under a tree, by path relative to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +153,9 @@ def read(
         )
         for name, each in use.repositories.items()
     }
-    files = list(_files(git, tip, use.files))
-    found, broken = objects(git, tip, repository, [e for e in use.objects if not e.repository])
+    room, own = variant_files.Room(), [e for e in use.objects if not e.repository]
+    files = list(variant_files.rules(git, tip, use.files, room))
+    found, broken = variant_files.objects(git, tip, repository, own, room)
     for each in outside:
         found += each.objects
         broken += each.broken
@@ -210,7 +199,7 @@ def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
         use: How they are configured there.
     """
     folders = {each.rpartition("/")[0] for each in use.files}
-    found = (_blobs(git, tip, folder) for folder in sorted(folders))
+    found = (variant_files.blobs(git, tip, folder) for folder in sorted(folders))
     return any(
         TOPIC.encode() in data
         for blobs in found
@@ -240,7 +229,7 @@ def findings(
     if not use.files or not concerned:
         return ()
     location = locate(address)
-    missing = [p for p in use.files if CONFIG in changed and not _named(git, head, p)]
+    missing = [p for p in use.files if CONFIG in changed and not variant_files.named(git, head, p)]
     return tuple(
         Finding(message=problem, severity=Severity.WARNING, place=Place(CONFIG), fix=fix)
         for problem, fix in map(configuration.no_files, missing)
@@ -271,86 +260,6 @@ def _revision(upstream: Upstream) -> KubeObject:
         name=f"{upstream.repo}.{package}.{version}",
         namespace="default",
     )
-
-
-def _files(git: States, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantFile]:
-    seen: set[str] = set()
-    for pattern in patterns:
-        blobs = _named(git, tip, pattern)
-        if isinstance(blobs, VariantFile):
-            yield blobs
-            continue
-        for path, data in blobs:
-            if path not in seen:
-                seen.add(path)
-                yield reading.read(data, path)
-
-
-def _named(git: States, tip: Sha, pattern: str) -> list[tuple[str, bytes]] | VariantFile:
-    """The files that a pattern names; a broken file where it names a folder."""
-    folder, _, name = pattern.rpartition("/")
-    if "*" not in name and git.tree(tip, pattern):
-        problem = Problem(CONFIG, 0, 0, "variants", *configuration.files_are_folder(pattern))
-        return VariantFile(problems=(problem,))
-    blobs = _blobs(git, tip, folder)
-    if isinstance(blobs, VariantFile):
-        return blobs
-    return [each for each in blobs if fnmatchcase(packages.name(each[0]), name)]
-
-
-def _blobs(git: States, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:
-    """The regular files directly in a folder; one that is too large to be read is a broken file."""
-    tree = git.tree(tip, folder)
-    if not tree:
-        return []
-    try:
-        files = git.files(tree, DEFAULT)
-    except PackageError as error:
-        problem = Problem(folder, 0, 0, "", error.problem, error.fix)
-        return VariantFile(problems=(problem,))
-    except ObjectTooLargeError as error:
-        return VariantFile(problems=(Problem(folder, 0, 0, "", str(error), ""),))
-    return [
-        (f"{folder}/{path}", entry.data)
-        for path, entry in sorted(files.items())
-        if "/" not in path and entry.mode != SYMLINK
-    ]
-
-
-def objects(
-    git: States, tip: Sha, repository: str, folders: Iterable[ObjectFolder]
-) -> tuple[list[KubeObject], list[VariantFile]]:
-    """Return the resources of some folders; files that cannot be read are told as broken ones.
-
-    Args:
-        git: The mirror of their repository, opened.
-        tip: The commit that they are read at.
-        repository: Its full name.
-        folders: The folders.
-    """
-    found: list[KubeObject] = []
-    broken: list[VariantFile] = []
-    for folder in folders:
-        blobs = _blobs(git, tip, folder.directory)
-        if isinstance(blobs, VariantFile):
-            broken.append(blobs)
-            continue
-        for path, data in blobs:
-            if not packages.is_resource_file(path):
-                continue
-            try:
-                documents = read_yaml(data, path=path).documents
-            except PackageError as error:
-                problem = Problem(path, error.place.line or 0, 0, "", error.problem, error.fix)
-                broken.append(VariantFile(problems=(problem,)))
-                continue
-            origin = f"{repository}/{path}"
-            found += [
-                of_value(each.value, namespace=folder.namespace, commit=tip, origin=origin)
-                for each in documents
-                if isinstance(each.value, dict) and each.value.get("kind") != "Secret"
-            ]
-    return found, broken
 
 
 def together(

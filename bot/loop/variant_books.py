@@ -9,7 +9,7 @@ import structlog
 from bot.config import CONFIG
 from bot.forges.port import ForgeBusyError, ForgeMissingError, Repository
 from bot.git.port import GitBusyError, Scope
-from bot.look import variant_rules
+from bot.look import variant_files, variant_rules
 from bot.look.variant_rules import Outside, RuleBook, Topics
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
@@ -256,7 +256,8 @@ def _resources(other: ServedRepository, name: str, folders: Sequence[ObjectFolde
         tip = git.ref(names.branch_ref(other.repository.default_branch))
         if tip is None:
             return Outside(repository=name)
-        found, broken = variant_rules.objects(git, tip, other.repository.full_name, folders)
+        full, room = other.repository.full_name, variant_files.Room()
+        found, broken = variant_files.objects(git, tip, full, folders, room)
     return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
 
 

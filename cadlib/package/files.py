@@ -191,6 +191,11 @@ def links(files: Files) -> Mapping[str, str]:
     return {path: target for path, (target, problem) in found.items() if not problem}
 
 
+def marks(text: bytes) -> int:
+    """Return how many characters separate nodes of YAML: each stands for two nodes at most."""
+    return len(text) - len(text.translate(None, _MARKS))
+
+
 def _amounts(files: Files, limits: PackageLimits) -> Iterator[Finding]:
     if len(files) > limits.files:
         yield _error(
@@ -207,11 +212,11 @@ def _amounts(files: Files, limits: PackageLimits) -> Iterator[Finding]:
         )
         return  # they are not put together
     text = b"".join(entry.data for path, entry in files.items() if is_resource_file(path))
-    marks = len(text) - len(text.translate(None, _MARKS))
-    if marks > limits.package_marks:
+    found = marks(text)
+    if found > limits.package_marks:
         yield _error(
             Place(KPTFILE),
-            f"the YAML files of the package hold {marks} characters that separate nodes"
+            f"the YAML files of the package hold {found} characters that separate nodes"
             f" ({_MARKS.decode()}), more than {limits.package_marks}",
             "Split it into smaller packages",
         )

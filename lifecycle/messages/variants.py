@@ -1,4 +1,7 @@
-"""Texts about variants: what is wrong with their files, and how each downstream stands."""
+"""Texts about variants: what is wrong with their files, and how each downstream stands.
+
+Longer than 400 lines: one list of texts.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -123,6 +126,15 @@ def too_many(name: str, most: int) -> tuple[str, str]:
 def too_many_together(most: int) -> tuple[str, str]:
     """Say that all rules of a repository choose too much."""
     return f"the rules choose more than {most:,} packages together", "Narrow their selectors"
+
+
+def too_much_read(most: int) -> tuple[str, str]:
+    """Say that all files of rules and resources of a repository hold too much."""
+    return (
+        f"the files of rules and resources hold more than {most:,} values together, so this one"
+        " was not read",
+        "Move resources that no rule selects to another folder",
+    )
 
 
 def no_template(target: int, downstream: str, text: str) -> tuple[str, str]:

@@ -3,7 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from bot.clock import in_thread
+from bot.look import impact_variants
 from bot.look.impact_plan import Plan
 from bot.look.impact_variants import Lent, VariantTrials, compared
 from bot.look.variant_rules import Outside
@@ -122,6 +125,36 @@ async def test_what_came_of_the_same_rules_is_kept() -> None:
     trials.forget()
     await trials.tried(git, plan(USE, USE), "acme/rules", tagged)
     assert len(git.read) == 2 * once
+
+
+async def test_of_large_changes_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut counts changes of rules: fifty of 50,000 downstreams took a gigabyte."""
+
+    class Nobody:
+        async def lent(self) -> Lent:
+            return Lent(USE)
+
+        async def named(self, _names: object) -> Mapping[str, str]:
+            return {}
+
+    monkeypatch.setattr(impact_variants, "MOST_CHANGES_KEPT", 3)
+    trials = VariantTrials(Nobody(), in_thread)
+
+    async def reads(package: str) -> int:
+        state = {"variants/a.yaml": named(package)}
+        git = Trees({BEFORE: {"variants/a.yaml": named("one")}, HEAD: state})
+        head = replace(plan(USE, USE), head=Sha(package[0] * 40))
+        git.commits = {**git.commits, head.head: state}
+        await trials.tried(git, head, "acme/rules", tagged)
+        return len(git.read)
+
+    assert [bool(await reads(each)) for each in ("cc", "cc", "dd", "dd", "cc")] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_where_topics_were_not_read_nothing_is_told_as_removed() -> None:

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from bot.config import CONFIG
+from bot.look import variant_files
 from bot.look.variant_rules import RuleBook, findings, read, together
 from cadlib.errors import Place
 from cadlib.findings import Severity
 from lifecycle.messages import configuration
-from lifecycle.policy import VariantUse
+from lifecycle.messages import variants as texts
+from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.values import Downstream
 from tests.bot.look.test_impact_variants import HEAD, Trees
@@ -31,6 +33,30 @@ def test_files_that_are_a_folder_or_not_there_are_told() -> None:
     ]
     assert not read(git, HEAD, "acme/rules", use).complete
     assert findings(git, HEAD, replace(use, files=("variants/edge/*.yaml",)), ["a.yaml"]) == ()
+
+
+def test_no_more_of_rules_and_resources_is_read_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut refused: each file and folder is bounded, and fifty folders are not.
+
+    They are read in the bot's own process, for a stranger's pull request too: 64 MB took 4 GB.
+    """
+    rule, resource = "kind: X # - - -\n", "{kind: ConfigMap, metadata: {name: a}}\n"
+    git = Trees(
+        {HEAD: {"rules/a.yaml": rule, "one/a.yaml": resource, "two/a.yaml": resource, "b/c": "x"}}
+    )
+    folders = tuple(ObjectFolder(each, "") for each in ("one", "two", "one"))
+    use = VariantUse(files=("rules/*.yaml",), objects=folders)
+    monkeypatch.setattr(variant_files, "MOST_MARKS", 4 + 2 * 6)
+
+    found = read(git, HEAD, "acme/rules", use)
+
+    assert len([*found.objects.every()]) == 2
+    assert [(e.path, e.text) for e in found.problems if "together" in e.text] == [
+        ("one/a.yaml", texts.too_much_read(16)[0])
+    ]
+    assert not found.complete
 
 
 def book(repository: str, *packages: str) -> RuleBook:
