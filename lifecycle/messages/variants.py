@@ -128,6 +128,14 @@ def too_many_together(most: int) -> tuple[str, str]:
     return f"the rules choose more than {most:,} packages together", "Narrow their selectors"
 
 
+def too_many_compared(most: int) -> tuple[str, str]:
+    """Say that selectors are held against too many objects."""
+    return (
+        f"the selectors of the rules would be held against more than {most:,} objects together",
+        "Select with fewer targets, or among fewer objects",
+    )
+
+
 def too_much_read(most: int) -> tuple[str, str]:
     """Say that all files of rules and resources of a repository hold too much."""
     return (

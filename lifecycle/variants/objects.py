@@ -87,6 +87,10 @@ class Objects:
         """Return those of one kind, in the order in which they were given."""
         return tuple(self._found.get((namespace or DEFAULT_NAMESPACE, api_version, kind), ()))
 
+    def count(self, namespace: str, api_version: str, kind: str) -> int:
+        """Return how many `of` gives."""
+        return len(self.of(namespace, api_version, kind))
+
     def every(self) -> Iterable[KubeObject]:
         """Return all of them."""
         return (each for some in self._found.values() for each in some)

@@ -19,7 +19,13 @@ from lifecycle.variants import expressions, naming, templates, topics
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
-from lifecycle.variants.targets import MOST_DOWNSTREAMS, Chosen, unrolled
+from lifecycle.variants.targets import (
+    MOST_COMPARED,
+    MOST_DOWNSTREAMS,
+    Chosen,
+    compared,
+    unrolled,
+)
 from lifecycle.variants.templates import TemplateError
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSet
 
@@ -105,11 +111,17 @@ def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
     """
     found: list[Variant] = []
     problems: list[Problem] = []
+    left = MOST_COMPARED
     with expressions.together():
         for file in files:
             problems += file.problems
             found += file.variants
             for each in file.sets:
+                left -= compared(each, around.objects)
+                if left < 0:
+                    told = messages.too_many_compared(MOST_COMPARED)
+                    problems.append(_at(each.origin, *told))
+                    continue
                 made = _of_set(each, around, MOST_TOGETHER - len(found))
                 if isinstance(made, Problem):
                     problems.append(made)

@@ -1,0 +1,30 @@
+"""What the targets of sets choose, and how much that may take."""
+
+import pytest
+
+from lifecycle.variants import resolution
+from lifecycle.variants.objects import Objects
+from lifecycle.variants.reading import read
+from lifecycle.variants.resolution import Resolution, Surroundings, resolve
+from tests.lifecycle.variants.test_resolution import SET, UP, repositories
+
+
+def test_selectors_are_held_against_no_more_objects_than_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut refused: what is chosen is bounded, and a selector that chooses nothing is free.
+
+    20,000 targets over 37,000 objects took minutes, for a stranger's pull request too.
+    """
+    table = repositories(r0={}, r1={})  # and two more
+    around = Surroundings(
+        repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+    )
+    monkeypatch.setattr(resolution, "MOST_COMPARED", 3 * len(table))
+
+    def choosing(targets: int) -> Resolution:
+        none = "  - repositorySelector: {matchLabels: {tier: none}}\n"
+        return resolve([read(f"{SET}{targets * none}".encode(), "s.yaml")], around)
+
+    assert choosing(3).complete
+    assert "held against more than 12 objects together" in choosing(4).problems[0].text
