@@ -14,7 +14,7 @@ from importlib.metadata import version
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from bot import logs, tasks, tracing, trust
+from bot import allocator, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.connecting import Connection, everywhere, gitlab_tokens, tell_what_is_missing
 from bot.git.mirror import DiskMirrors, own_folder
@@ -113,6 +113,7 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     logs.configure(_secrets(settings), settings.log_form)
+    allocator.gives_back()
     try:
         trust.use_all(settings.authorities, settings.state / "authorities.pem")
         with (

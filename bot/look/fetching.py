@@ -16,6 +16,7 @@ from bot.forges.port import Forge, ListedProposal, QueueEntry, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
+from bot.recent import Recent
 from bot.store.port import LookRevisions
 from bot.store.values import Revision
 from lifecycle import names
@@ -25,7 +26,7 @@ _DRAFT = re.compile(rf"{names.DRAFTS}(.+)/[^/]+", re.DOTALL)
 """The name of a draft branch, with the package that it is likely to be about."""
 
 MOST_BRANCHES = 2_000
-"""Head branches whose last look is remembered."""
+"""Head branches whose last look is remembered, where it was about more than is guessed."""
 
 MOST_ASKED = 10_000
 """Folders of packages that are remembered to be no tags."""
@@ -63,7 +64,7 @@ class Fetcher:
         self._mirror = mirror
         self._revisions = revisions
         self._offload = offload
-        self._seen: dict[tuple[int | None, str], Scope] = {}
+        self._seen: Recent[tuple[int | None, str], Scope] = Recent(MOST_BRANCHES)
         self._free: set[str] = set()
 
     def forget(self) -> None:
@@ -77,7 +78,7 @@ class Fetcher:
             at: Number of the repository that holds the branch.
             branch: Its name.
         """
-        seen = self._seen.get((at, branch), Scope())
+        seen = self._seen.get((at, branch)) or Scope()
         draft = _DRAFT.fullmatch(branch)
         guessed = {draft[1]} if draft and not seen.packages else set()
         mine = {branch if at == self._repository.id.number else names.GROUPS}
@@ -92,9 +93,11 @@ class Fetcher:
             bases: Base branches of its proposals.
             packages: Those that it touches.
         """
-        if len(self._seen) >= MOST_BRANCHES:
-            self._seen.clear()
-        self._seen[at, branch] = Scope(frozenset(bases), frozenset(packages))
+        self._seen.drop((at, branch))
+        found, guess = Scope(frozenset(bases), frozenset(packages)), self.scope(at, branch)
+        is_guessed = not found.packages or found.packages == guess.packages
+        if not (is_guessed and found.branches <= guess.branches):
+            self._seen.put((at, branch), found)
 
     async def fetch(self, scope: Scope, since: float, heads: Collection[str] = ()) -> None:
         """Fetch what was not fetched since then; `heads` were pushed, as somebody said."""

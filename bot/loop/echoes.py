@@ -13,8 +13,9 @@ from lifecycle.kinds import Described, Repeat, Write
 
 Place = tuple[str | int, ...]
 
-MOST_DONE = 5_000
-"""Places of a repository whose last action is remembered: many times what is done in 15 s."""
+MOST_DONE = 1_500
+"""Places of a repository whose last action is remembered: more than the bot writes in 15 s, for
+which forges answer with old facts (some 80 in a second of a busy processor; GitHub allows 3)."""
 
 MOST_WAITING = 2_000
 """Keys of a repository whose waits are counted; one that is forgotten begins anew."""

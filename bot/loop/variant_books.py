@@ -39,7 +39,8 @@ MOST_RULINGS = 1_000
 """Repositories whose rules' topics are kept."""
 
 MOST_BOOKS = 8
-"""States of rules that are remembered: many pull requests of one rule are looked at in a row."""
+"""Repositories whose rules are remembered, as they are at one commit: many pull requests of one
+rule are looked at in a row. A rule of a thousand packages takes half a mebibyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class VariantBooks:
         self._serving = serving
         self._store = store
         self._lending = Lending(serving)
-        self._known: Recent[_Place, RuleBook] = Recent(MOST_BOOKS)
+        self._known: Recent[RepositoryId, tuple[_State, RuleBook]] = Recent(MOST_BOOKS)
         self._asked: Recent[RepositoryId, _Asked] = Recent(MOST_RULINGS)
         self._asking: Recent[RepositoryId, asyncio.Lock] = Recent(MOST_RULINGS)
 
@@ -110,12 +111,12 @@ class VariantBooks:
         served, name = ruling.served, ruling.served.repository.full_name
         outside, topics = await self._outside(ruling), await self._topics(ruling)
         others = tuple((each.repository, each.tip) for each in outside)
-        place = served.id, name, ruling.tip, others, topics
-        known = self._known.get(place)
-        if known is None or known.use != ruling.policy.variants:
-            known = await served.offload(_book, ruling, outside, topics)
-            self._known.put(place, known)
-        return known
+        state = name, ruling.tip, ruling.policy.variants, others, topics
+        known = self._known.get(served.id)
+        if known is None or known[0] != state:
+            known = state, await served.offload(_book, ruling, outside, topics)
+            self._known.put(served.id, known)
+        return known[1]
 
     async def _outside(self, ruling: Ruling) -> list[Outside]:
         """What the rules may select and inject of other repositories, by their consent."""
@@ -242,8 +243,9 @@ class VariantBooks:
         return Others(found, complete and not busy, busy)
 
 
-_Place = tuple[RepositoryId, str, Sha, tuple[tuple[str, str], ...], Topics]
-"""A state of rules: their repository and its name, its commit, those of others, and topics."""
+_State = tuple[str, Sha, VariantUse, tuple[tuple[str, str], ...], Topics]
+"""What rules are read of: their repository's name, commit and configuration, the commits of others,
+and topics."""
 
 
 def _asks_for_topics(ruling: Ruling) -> bool:

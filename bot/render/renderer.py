@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import json
 import math
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +17,7 @@ import structlog
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock
+from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import Made
 from bot.render.stored import StoredVerdicts
@@ -30,8 +30,12 @@ from lifecycle.policy import Policy
 
 log = structlog.get_logger()
 
-MOST_KEPT = 2_000
-"""Verdicts kept in memory, and as many of packages that were only tried; one is a few kilobytes."""
+MOST_KEPT = 500
+"""Verdicts kept in memory, and comparisons of trees; one is a few kilobytes. More verdicts are in
+the database."""
+
+MOST_TRIED = 2_000
+"""Verdicts of packages that were only tried, kept in memory: a change of a guardrail tries many."""
 
 BROKEN_KEPT = 60.0
 """Seconds until a merge that broke is tried again: one that takes too much costs that each time."""
@@ -74,6 +78,10 @@ class _Kept:
     until: float
 
 
+_Merge = tuple[str, str, str, str]
+"""A package, and its trees before, here and there."""
+
+
 @dataclass(slots=True)
 class _Shared:
     """A verdict that is being made, and how many wait for it."""
@@ -98,13 +106,13 @@ class CachingRenderer:
     ) -> None:
         self._maker = maker
         self._stored = stored
-        self._anew: OrderedDict[str, None] = OrderedDict()  # trees whose rows do not count
+        self._anew: Recent[str, bool] = Recent(MOST_TRIED)  # trees whose rows do not count
         self._keeping: set[asyncio.Task[None]] = set()
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._tried: OrderedDict[str, _Kept] = OrderedDict()
-        self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
-        self._merged: dict[tuple[str, str, str, str], tuple[MergedPackage, float]] = {}
+        self._kept: Recent[str, _Kept] = Recent(MOST_KEPT)
+        self._tried: Recent[str, _Kept] = Recent(MOST_TRIED)
+        self._changes: Recent[tuple[str, str], tuple[Change, ...]] = Recent(MOST_KEPT)
+        self._merged: Recent[_Merge, tuple[MergedPackage, float]] = Recent(MOST_MERGED)
         self._shared: dict[str, _Shared] = {}
 
     async def verdict(
@@ -119,10 +127,11 @@ class CachingRenderer:
     ) -> Verdict:
         """As `Renderer` has it; it is kept until what an image means may have changed."""
         key = _digest(package, tree, origin, policy)
-        where = self._kept if key in self._kept or not tried else self._tried
-        kept = where.get(key) or self._tried.get(key)
+        kept = self._kept.get(key)
+        where = self._kept if kept or not tried else self._tried
+        kept = kept or self._tried.get(key)
         if kept is not None and self._clock.monotonic() < kept.until:
-            _put(where, key, kept)
+            where.put(key, kept)
             metrics.RENDERS.labels("kept").inc()
             return kept.verdict
         if key not in self._shared:
@@ -151,9 +160,9 @@ class CachingRenderer:
         tree: str,
         origin: str,
         policy: Policy,
-        where: OrderedDict[str, _Kept],
+        where: Recent[str, _Kept],
     ) -> Verdict:
-        if self._stored is not None and tree not in self._anew:
+        if self._stored is not None and not self._anew.get(tree):
             found = await self._stored.find(key, package)
             if found is not None:
                 metrics.RENDERS.labels("stored").inc()
@@ -172,37 +181,34 @@ class CachingRenderer:
             task.add_done_callback(self._keeping.discard)
         return made.verdict
 
-    def _keep(self, key: str, verdict: Verdict, where: OrderedDict[str, _Kept]) -> None:
+    def _keep(self, key: str, verdict: Verdict, where: Recent[str, _Kept]) -> None:
         moves = any(version.moves for version in verdict.versions.values())
         until = self._clock.monotonic() + MOVED_AFTER if moves else math.inf
-        _put(where, key, _Kept(verdict, until))
+        where.put(key, _Kept(verdict, until))
 
     async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Renderer` has it; kept."""
-        if (before, after) not in self._changes:
+        found = self._changes.get((before, after))
+        if found is None:
             try:
                 found = await self._maker.compare(trees, before, after)
             except PackageError:
                 found = ()
-            if len(self._changes) >= MOST_KEPT:
-                self._changes.clear()
-            self._changes[before, after] = found
-        return self._changes[before, after]
+            self._changes.put((before, after), found)
+        return found
 
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> MergedPackage:
         """As `Renderer` has it; kept, since it follows from the trees alone, but for what broke."""
         key = package, base, ours, theirs
-        found, until = self._merged.get(key, (MergedPackage(), float("-inf")))
+        found, until = self._merged.get(key) or (MergedPackage(), float("-inf"))
         if self._clock.monotonic() < until:
             return found
         found = await self._maker.merge(trees, package, base, ours, theirs)
-        if len(self._merged) >= MOST_MERGED:
-            self._merged.clear()
         # Why it could not be merged may pass: there was no process, or too little time.
         until = self._clock.monotonic() + BROKEN_KEPT if found.problem else float("inf")
-        self._merged[key] = found, until
+        self._merged.put(key, (found, until))
         return found
 
     async def drafted(
@@ -218,20 +224,13 @@ class CachingRenderer:
     def forget(self, trees: Iterable[str]) -> None:
         """As `Renderer` has it."""
         gone = set(trees)
-        self._anew.update(dict.fromkeys(gone))
-        while len(self._anew) > MOST_KEPT:
-            self._anew.popitem(last=False)
+        for tree in gone:
+            self._anew.put(tree, True)
         for where in (self._kept, self._tried):
-            for key in [k for k in where if k.split(":", 1)[0] in gone]:
-                del where[key]
-
-
-def _put(where: OrderedDict[str, _Kept], key: str, kept: _Kept) -> None:
-    """Keep a verdict as the one used last; the one used longest ago goes where there are many."""
-    where[key] = kept
-    where.move_to_end(key)
-    if len(where) > MOST_KEPT:
-        where.popitem(last=False)
+            known = where.keys()
+            for key in known:
+                if key.split(":", 1)[0] in gone:
+                    where.drop(key)
 
 
 def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:

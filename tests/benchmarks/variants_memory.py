@@ -3,7 +3,8 @@
 The forge and the database (PostgreSQL) are in processes of theirs, and nobody waits for the pace at
 which pull requests are opened; packages are not rendered. Told is what the bot's process holds in
 all (`VmRSS`), at most (`VmHWM`), and of that what is left once freed pages are given back to the
-system (`malloc_trim`), after a set and a new revision. `variants_memory=100,1000` names numbers.
+system (`malloc_trim`), after a set and a new revision, and the seconds of the processor that it
+took by then without its git. `variants_memory=100,1000` names numbers.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ import gc
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+from bot.allocator import gives_back
 from bot.clock import in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
@@ -44,7 +47,7 @@ def run(wanted: str = "100,300,1000") -> None:
             url = asyncio.run(create_database(server.url, f"variants_{number}"))
             with tempfile.TemporaryDirectory(prefix="porchbot-bench-") as folder:
                 rows += _measure(Path(folder), url, number)
-    table(["downstreams", "MiB held", "at most", "held once trimmed"], rows)
+    table(["downstreams", "MiB held", "at most", "held once trimmed", "processor s"], rows)
 
 
 class _Bot:
@@ -117,6 +120,7 @@ def _measure(folder: Path, url: str, number: int) -> list[list[str]]:
 
 async def _serve(api: str, app: str, folder: str, url: str, repository: str) -> None:
     """The bot, asked by lines of its input."""
+    gives_back()
     clients = AppClients(api, app, (Path(folder) / "key.pem").read_text())
     clock = Hurried()
     forges, mirrors = GitHubForges(clients), DiskMirrors(Path(folder) / "mirrors", clock=clock)
@@ -147,11 +151,13 @@ async def _serve(api: str, app: str, folder: str, url: str, repository: str) -> 
 
 
 def _memory() -> str:
-    """MiB that this process holds, at most, and what is left of it once pages are given back."""
+    """MiB that this process holds, at most, and what is left of it once pages are given back; and
+    its seconds of the processor."""
     held = _status("VmRSS"), _status("VmHWM")
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
-    return " ".join(f"{each:.0f}" for each in (*held, _status("VmRSS")))
+    spent = time.process_time()
+    return " ".join(f"{each:.0f}" for each in (*held, _status("VmRSS"), spent))
 
 
 def _status(name: str) -> float:

@@ -1,6 +1,17 @@
 """What is kept of git: in one room, by bytes, and what was used longest ago goes first."""
 
+import gc
+import sys
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import pytest
+
+from bot.git import caches
 from bot.git.caches import MirrorCaches, ObjectCache, Room
+from bot.git.mirror import DiskMirror
+from cadlib.limits import DEFAULT
+from tests.bot.git.server import serve
 
 
 def test_all_that_is_kept_is_bounded_by_bytes() -> None:
@@ -48,3 +59,54 @@ def test_all_mirrors_share_one_room() -> None:
     assert mirrors[0].bases.get("0 0") is None
     assert mirrors[-1].bases.get("99 19") == ("a" * 40,)
     assert mirrors[-1].bases.get("98 19") is None, "what is kept of one mirror is not another's"
+
+
+def test_what_is_kept_of_many_drafts_levels_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: a bound for each kind, above what anybody has; or one kind beside the
+    room. The room is made smaller, so that it is full after some ten drafts."""
+    monkeypatch.setattr(caches.ROOM, "_most", 60_000)
+    with serve(tmp_path / "remote" / "blueprints.git") as remote:
+        base = remote.commit({"net/base/Kptfile": b"base"})
+        text = b"# a comment\n" * 20
+        heads = [
+            remote.commit(
+                {"net/base/Kptfile": b"base", f"edge/p{n}/Kptfile": text + b"%d" % n}, base
+            )
+            for n in range(60)
+        ]
+        mirror = DiskMirror(remote.folder, remote.url)
+        kept = list[int]()
+        for seen in (heads[:20], heads[20:]):
+            for head in seen:
+                _looks(mirror, base, head)
+            kept.append(_held(mirror))
+
+        assert caches.ROOM.bytes <= 60_000
+        assert kept[1] < kept[0] * 1.2
+        with mirror.open() as git:
+            assert caches.ENTRIES.get(git.root(heads[-1])), "what was used last is kept"
+
+
+def _looks(mirror: DiskMirror, base: str, head: str) -> None:
+    """Ask what a look at a draft asks."""
+    with mirror.open() as git:
+        [package] = git.difference(base, head).packages
+        assert git.merged(base, head).tree == git.commit(head).tree
+        assert git.merge_base(base, head) == base
+        assert git.contains(head, base)
+        git.files(git.tree(head, package), DEFAULT)
+
+
+def _held(root: object) -> int:
+    """Bytes of all values of git's that can be reached from a mirror or stand in the room."""
+    seen, todo, found = set[int](), [root, caches.ROOM], 0
+    while todo:
+        each = todo.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        found += sys.getsizeof(each)
+        todo += gc.get_referents(each)
+    return found
