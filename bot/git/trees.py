@@ -134,7 +134,9 @@ class TreeReader(ABC):
                 raise self._too_much(Place(parsed[sha]), sizes.large_file(size))
             total += size * times[sha]
             if total > limits.package_bytes:
-                raise self._too_much(Place(), sizes.many_bytes(limits.package_bytes))
+                path = next(path for path, each in blobs.items() if each == sha)
+                problem = sizes.many_bytes(limits.package_bytes, path, size)
+                raise self._too_much(Place(), problem)
 
         data = self.contents(list(times), allow)
         return {

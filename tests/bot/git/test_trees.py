@@ -63,12 +63,26 @@ def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
     total = sum(len(data) for data in [*TEXTS.values(), TEXTS["f7"]])
     trees = RepositoryTrees(remote.folder, users_environment())
 
-    with pytest.raises(PackageError, match=f"more than {total - 1} bytes"):
+    with pytest.raises(PackageError, match=r"holds more than 1\.\d MiB\."):
         trees.files(trees.tree(head, ""), PackageLimits(package_bytes=total - 1))
     files = trees.files(trees.tree("main", ""), PackageLimits(package_bytes=total))
     trees.close()
 
     assert {path: entry.data for path, entry in files.items()} == by_path
+
+
+def test_a_file_that_is_most_of_what_is_too_much_is_named(remote: Remote) -> None:
+    """Short-cuts refused: bytes that nobody can read, and no word of which file it is."""
+    head = remote.commit({"a": b"1", "b/huge.bin": b"0" * 3_000_000}, ref="refs/heads/main")
+    trees = RepositoryTrees(remote.folder, users_environment())
+
+    with pytest.raises(PackageError) as refused:
+        trees.files(trees.tree(head, ""), PackageLimits(package_bytes=2 * 1024**2))
+    trees.close()
+
+    assert refused.value.problem == (
+        "the package holds more than 2.0 MiB; b/huge.bin alone has 2.9 MiB"
+    )
 
 
 def test_files_that_a_group_may_write_are_regular(remote: Remote) -> None:
