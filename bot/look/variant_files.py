@@ -38,11 +38,24 @@ class States(Protocol):
         """Every file under a tree, by path relative to it."""
 
 
+MOST_BYTES: Final = 4 * DEFAULT.package_bytes
+"""Bytes of the folders that are read for it, with all that is inside: some seconds."""
+
+
 class Room:
     """How much more of one repository is read."""
 
     def __init__(self) -> None:
-        self._marks = MOST_MARKS
+        self._marks, self._bytes = MOST_MARKS, MOST_BYTES
+
+    def opened(self, files: Files) -> None:
+        """Take the room for a folder that was read."""
+        self._bytes -= sum(len(entry.data) for entry in files.values())
+
+    @property
+    def is_full(self) -> bool:
+        """Too much was read: no other folder is."""
+        return self._bytes < 0
 
     def read(self, data: bytes, path: str) -> VariantFile | None:
         """Take the room for a file; a broken file where there is none, else None."""
@@ -63,7 +76,7 @@ def rules(git: States, tip: Sha, patterns: Sequence[str], room: Room) -> Iterato
     """
     seen: set[str] = set()
     for pattern in patterns:
-        there = named(git, tip, pattern)
+        there = named(git, tip, pattern, room)
         if isinstance(there, VariantFile):
             yield there
             continue
@@ -76,23 +89,26 @@ def rules(git: States, tip: Sha, patterns: Sequence[str], room: Room) -> Iterato
                 yield reading.read(data, path)
 
 
-def named(git: States, tip: Sha, pattern: str) -> list[tuple[str, bytes]] | VariantFile:
+def named(git: States, tip: Sha, pattern: str, room: Room) -> list[tuple[str, bytes]] | VariantFile:
     """Return the files that a pattern names; a broken file where it names a folder."""
     folder, _, name = pattern.rpartition("/")
     if "*" not in name and git.tree(tip, pattern):
         problem = Problem(CONFIG, 0, 0, "variants", *configuration.files_are_folder(pattern))
         return VariantFile(problems=(problem,))
-    there = blobs(git, tip, folder)
+    there = blobs(git, tip, folder, room)
     if isinstance(there, VariantFile):
         return there
     return [each for each in there if fnmatchcase(packages.name(each[0]), name)]
 
 
-def blobs(git: States, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:
+def blobs(git: States, tip: Sha, folder: str, room: Room) -> list[tuple[str, bytes]] | VariantFile:
     """Return the regular files directly in a folder; a broken file where they are too large."""
     tree = git.tree(tip, folder)
     if not tree:
         return []
+    if room.is_full:
+        problem = Problem(folder, 0, 0, "", *texts.too_large_folders(MOST_BYTES))
+        return VariantFile(problems=(problem,))
     try:
         files = git.files(tree, DEFAULT)
     except PackageError as error:
@@ -100,6 +116,7 @@ def blobs(git: States, tip: Sha, folder: str) -> list[tuple[str, bytes]] | Varia
         return VariantFile(problems=(problem,))
     except ObjectTooLargeError as error:
         return VariantFile(problems=(Problem(folder, 0, 0, "", str(error), ""),))
+    room.opened(files)
     return [
         (f"{folder}/{path}", entry.data)
         for path, entry in sorted(files.items())
@@ -122,7 +139,7 @@ def objects(
     found: list[KubeObject] = []
     broken: list[VariantFile] = []
     for folder in folders:
-        there = blobs(git, tip, folder.directory)
+        there = blobs(git, tip, folder.directory, room)
         if isinstance(there, VariantFile):
             broken.append(there)
             continue

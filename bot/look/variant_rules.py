@@ -199,7 +199,8 @@ def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
         use: How they are configured there.
     """
     folders = {each.rpartition("/")[0] for each in use.files}
-    found = (variant_files.blobs(git, tip, folder) for folder in sorted(folders))
+    room = variant_files.Room()
+    found = (variant_files.blobs(git, tip, folder, room) for folder in sorted(folders))
     return any(
         TOPIC.encode() in data
         for blobs in found
@@ -229,7 +230,8 @@ def findings(
     if not use.files or not concerned:
         return ()
     location = locate(address)
-    missing = [p for p in use.files if CONFIG in changed and not variant_files.named(git, head, p)]
+    patterns, room = use.files if CONFIG in changed else (), variant_files.Room()
+    missing = [each for each in patterns if not variant_files.named(git, head, each, room)]
     return tuple(
         Finding(message=problem, severity=Severity.WARNING, place=Place(CONFIG), fix=fix)
         for problem, fix in map(configuration.no_files, missing)

@@ -145,9 +145,22 @@ def too_much_read(most: int) -> tuple[str, str]:
     )
 
 
+def too_large_folders(most: int) -> tuple[str, str]:
+    """Say that the folders with rules and resources hold too much, with all that is inside."""
+    return (
+        f"the folders of rules and resources hold more than {most // 1024**2} MiB together, so"
+        " this one was not read",
+        "Put them into folders that hold nothing else",
+    )
+
+
 def no_template(target: int, downstream: str, text: str) -> tuple[str, str]:
     """Say that a template gives nothing for a downstream; the text is Porch's."""
-    fix = "Write an expression with fewer or shorter lists" if COST in text else ""
+    fix = (
+        "Write an expression with fewer or shorter lists, texts and patterns"
+        if COST in text
+        else ""
+    )
     return f"spec.targets[{target}], for {downstream}: {text}", fix
 
 

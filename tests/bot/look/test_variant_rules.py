@@ -59,6 +59,20 @@ def test_no_more_of_rules_and_resources_is_read_than_there_is_room_for(
     assert not found.complete
 
 
+def test_folders_are_read_up_to_a_bound_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut refused: each folder may have 64 MB inside, and is read for each pattern anew."""
+    git = Trees({HEAD: {"a/b/x.yaml": "kind: X", "a/y.yaml": "kind: Y"}})
+    use = VariantUse(files=tuple(f"a/y{'*' * stars}.yaml" for stars in range(9)))
+    monkeypatch.setattr(variant_files, "MOST_BYTES", 2 * 14 - 1)
+
+    found = read(git, HEAD, "acme/rules", use)
+    told = findings(git, HEAD, use, [CONFIG])
+
+    assert "MiB together" in found.problems[-1].text
+    assert any("MiB together" in each.message for each in told)
+    assert len(git.read) <= 2 * 3 + 2  # for what is read, whether topics are asked for, findings
+
+
 def book(repository: str, *packages: str) -> RuleBook:
     """Rules that want packages in acme/live; each has a name of its own."""
     here: Any = type("Named", (), {"repository": "acme/live", "branch": ""})()
