@@ -63,6 +63,7 @@ def _policy_engines_end(request: pytest.FixtureRequest) -> Iterator[None]:
     makes = request.node.nodeid.startswith(("tests/fnrunner/", "tests/cadlib/test_hostile"))
     if "regorus" in sys.modules and (makes or not loaded):
         gc.collect()
+        gc.freeze()  # what is left of it lives long: the next collection need not look at it
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -43,7 +43,9 @@ _ALL_TAGS = f"+{names.TAGS}/*:{_HELD}/t/*"
 _MISSING = re.compile(
     r"couldn't find remote ref|not our ref|no such remote ref|unadvertised object"
 )
-_UNSEEN = re.compile(r"not found|denied|authentication|could not read|40[134]", re.I)
+_UNSEEN = re.compile(r"not found|denied|authentication|could not read|error: 40[134]\b", re.I)
+_QUOTED = re.compile(r"'[^'\n]*'")
+# Addresses, whose ports, folders and names may hold any of these words.
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +284,7 @@ class _Calls(Calls):
         if ref and _MISSING.search(said):
             problem = texts.no_commit if is_commit(ref) else texts.no_version
             return UpstreamError(UpstreamFault.MISSING, *problem(ref, self.place))
-        if _UNSEEN.search(said):
+        if _UNSEEN.search(_QUOTED.sub("", said)):
             return UpstreamError(UpstreamFault.MISSING, *texts.no_repository(self.place))
         return UpstreamError(
             UpstreamFault.UNREACHABLE, *texts.unreachable(self.place, reason(said))

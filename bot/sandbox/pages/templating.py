@@ -6,7 +6,8 @@ import zlib
 from datetime import datetime
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 
 from bot.sandbox.pages import issues, markup, views
 from bot.sandbox.pages.words import Words
@@ -26,10 +27,28 @@ _TINTS = 8
 """Colours that avatars have in the style sheet."""
 
 
+class _Compiled(BytecodeCache):
+    """Templates that are compiled already: once for all forges of a process."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if compiled := self._kept.get(bucket.key):
+            bucket.bytecode_from_string(compiled)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 def environment(state: ForgeState, words: Words) -> Environment:
     """The environment of all templates: what they may call, and that all text is escaped."""
     made = Environment(
         loader=PackageLoader("bot.sandbox.pages"),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -8,12 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import github
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth
 
 from bot.sandbox.git.objects import Commit
@@ -99,7 +102,7 @@ class World:
         """A JWT of the App; claims that are given replace its own."""
         now = int(self.state.clock().timestamp())
         own = {"iat": now - 60, "exp": now + 540, "iss": str(self.app.id)}
-        return jwt.encode(own | claims, self.private_key, algorithm="RS256")
+        return jwt.encode(own | claims, _key(self.private_key), algorithm="RS256")
 
     def installation_token(self, **permissions: str) -> str:
         """A token of the App's installation, with all permissions or with these."""
@@ -208,3 +211,11 @@ def refused(call: Callable[[], Any]) -> tuple[int, str]:
     with pytest.raises(github.GithubException) as caught:
         call()
     return caught.value.status, str(caught.value.data["message"])
+
+
+@cache
+def _key(pem: str) -> RSAPrivateKey:
+    """A key as PEM, read once: that takes longer than to sign."""
+    key = load_pem_private_key(pem.encode(), password=None)
+    assert isinstance(key, RSAPrivateKey)
+    return key

@@ -324,6 +324,30 @@ def test_a_redirect_in_a_circle_ends(remote: Remote, tmp_path: Path) -> None:
     assert len(remote.requests) <= 7
 
 
+def test_an_address_that_looks_like_an_answer_is_none(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut looks for "404" or "denied" in all that git says, the address among it: with a
+    port like 40312, whatever went wrong is told as a repository that is not there."""
+    asked: list[str] = []
+
+    def broken(request: BaseHTTPRequestHandler, _: bytes) -> bool:
+        asked.append(request.path)
+        if len(asked) == 1:  # whether it redirects; git comes after that
+            request.path = request.path.replace("/denied-404", "/remote")
+            return False
+        request.send_response(500)
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+        return True
+
+    remote.odd = broken
+    place = GitReference(remote.url.replace("/remote", "/denied-404"), "net/core", "main")
+
+    fault, _ = refused(lambda: fetcher(tmp_path, reach(remote)).fetch(place, READER, anything))
+
+    assert fault is UpstreamFault.UNREACHABLE
+    assert len(asked) > 1
+
+
 def test_git_itself_follows_nothing(remote: Remote, tmp_path: Path) -> None:
     """Short-cut refused: the first answer is judged, and git is led elsewhere by a later one."""
     seen: list[str] = []
