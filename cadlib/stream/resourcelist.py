@@ -108,7 +108,9 @@ def entry(item: Item) -> bytes:
     Those of a resource that is as it was read are kept beside its text.
     """
     document = item.document
-    if document is None or item.value is not document.value or item.comments is not document.noted:
+    if document is None or item.value is not document.value:
+        return _entry(item)
+    if not document.is_noted(item.comments):
         return _entry(item)
     place = item.path, item.index
     known = document.sent.get(place)

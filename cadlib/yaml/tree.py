@@ -290,10 +290,17 @@ class Document:
                 found.setdefault(path, match[1])
         return MappingProxyType(found)
 
-    @cached_property
+    @property
     def noted(self) -> Mapping[FieldPath, str]:
-        """Its `comments`, which are read when asked for: most functions never look at them."""
+        """Its `comments`, which are read when asked for: most functions never look at them.
+
+        Not kept with the document, which would hold itself by it until garbage is collected.
+        """
         return _Comments(self)
+
+    def is_noted(self, comments: Mapping[FieldPath, str]) -> bool:
+        """Tell whether comments are those that it was read with."""
+        return isinstance(comments, _Comments) and comments.document is self
 
     @cached_property
     def sent(self) -> dict[Hashable, bytes]:
@@ -304,19 +311,19 @@ class Document:
 class _Comments(Mapping[FieldPath, str]):
     """The line comments of a document, read when asked for."""
 
-    __slots__ = ("_document",)
+    __slots__ = ("document",)
 
     def __init__(self, document: Document) -> None:
-        self._document = document
+        self.document = document
 
     def __getitem__(self, field: FieldPath) -> str:
-        return self._document.comments[field]
+        return self.document.comments[field]
 
     def __iter__(self) -> Iterator[FieldPath]:
-        return iter(self._document.comments)
+        return iter(self.document.comments)
 
     def __len__(self) -> int:
-        return len(self._document.comments)
+        return len(self.document.comments)
 
 
 def _child(node: Node, step: str | int) -> tuple[int, Node] | None:

@@ -5,6 +5,7 @@ runs already, as the bot does. Both read the package from files, run each functi
 and write what changed. The speed of machines drifts, so the ratio of the pairs counts.
 """
 
+import gc
 import shutil
 import subprocess
 import tempfile
@@ -121,6 +122,7 @@ def run() -> None:
     if shutil.which("kpt") is None:
         print("kpt is not installed, so there is nothing to compare with.\n")
         return
+    gc.freeze()  # what is imported, as every process of ours does that renders
     rows = []
     with tempfile.TemporaryDirectory(prefix="porchbot-bench-") as folder:
         for files in FILES:
