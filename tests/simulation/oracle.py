@@ -258,11 +258,16 @@ class Oracle:
         return f"{len(people)} of {rules.require} approved it: {told}"
 
     def _askers(self, pull: int) -> set[str]:
-        """Who asked for a proposal that the bot opened to withdraw something."""
+        """Who asked for a proposal that the bot opened to withdraw something.
+
+        Whoever asks for it again once it is there adds nothing to it, and may approve it.
+        """
         said = (f"#{pull} withdraws ", f"!{pull} withdraws ")
         told = [e.text for e in self._diary.entries if any(words in e.text for words in said)]
         asked = {number for text in told for number in answered_by(text)}
-        return {e.who for e in self._diary.entries if e.number in asked and e.who != BOT}
+        opened = [e.place for e in self._diary.of_pull[pull] if e.what == "pull opened"]
+        before = [e for e in self._diary.entries if opened and e.place < opened[0]]
+        return {e.who for e in before if e.number in asked and e.who != BOT}
 
     def _is_approval(self, word: Entry) -> bool:
         if word.what == "comment created":
