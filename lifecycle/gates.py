@@ -13,6 +13,7 @@ from lifecycle import impact, names, readied, timing
 from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.conversation import ReviewDecision, ReviewState
+from lifecycle.facts.drafts import waits_of
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Proposal
@@ -133,8 +134,8 @@ def _unused(proposal: Proposal) -> list[Gate]:
 
 def _commanded(proposal: Proposal) -> list[Gate]:
     """What somebody asked for would change this draft, and waits for an upstream; mostly none."""
-    waits = [(r, s.waits) for r, s in proposal.drafts.items() if r.on_draft and s.waits]
-    found = [drafts.waiting(request, wait) for request, wait in waits if not wait.over]
+    waits = waits_of(proposal.drafts).items()
+    found = [drafts.waiting(request, wait) for request, wait in waits if request.on_draft]
     if not found:
         return []
     return [

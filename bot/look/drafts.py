@@ -3,7 +3,7 @@
 What a request comes to is made from the branch as it is: nothing is left where that has it already.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import structlog
@@ -25,7 +25,6 @@ from bot.upstream.port import Upstreams
 from cadlib.errors import PackageError
 from cadlib.package.files import Entry, upwards
 from lifecycle import names
-from lifecycle.access import Person
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
@@ -100,7 +99,7 @@ class Drafts:
         reader: MirrorReader,
         proposal: Proposal,
         head_ref: str,
-        asked: Mapping[DraftRequest, Person],
+        asked: Collection[DraftRequest],
         since: float,
     ) -> dict[DraftRequest, DraftState]:
         """Work out what is asked for under a pull request, or on the dashboard issue.
@@ -109,7 +108,7 @@ class Drafts:
             reader: Reads git.
             proposal: Where it is asked for; `whole` is told.
             head_ref: Its head branch; "" for the dashboard issue.
-            asked: What is asked for, and by whom.
+            asked: What is asked for.
             since: By the monotonic clock; what was fetched after that will do.
         """
         found: dict[DraftRequest, DraftState] = {}
@@ -118,9 +117,7 @@ class Drafts:
         if whole is None:
             return found
         for request in self._away.room(proposal.place.number, asked):
-            found[request] = await self._one(
-                reader, proposal, whole, head_ref, request, asked[request], since
-            )
+            found[request] = await self._one(reader, proposal, whole, head_ref, request, since)
         return found
 
     async def _one(
@@ -130,7 +127,6 @@ class Drafts:
         whole: Whole,
         head_ref: str,
         request: DraftRequest,
-        caller: Person,
         since: float,
     ) -> DraftState:
         place = proposal.place
@@ -168,7 +164,7 @@ class Drafts:
         by = _Asked(
             reader=reader,
             policy=policy,
-            elsewhere=DraftUpstreams(self._upstreams, self._repository, caller, policy),
+            elsewhere=DraftUpstreams(self._upstreams, self._repository, request.asker, policy),
             upgrades=proposal.upgrades,
             base=base,
             since=since,

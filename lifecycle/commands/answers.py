@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lifecycle import authors, memory, rights
-from lifecycle.access import Person
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
@@ -205,12 +204,12 @@ def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABL
 
 def drafts(
     facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
-) -> dict[DraftRequest, Person]:
-    """Return the drafts that somebody with the right asks for, with who does.
+) -> tuple[DraftRequest, ...]:
+    """Return the drafts that somebody with the right asks for, each once for everybody who does.
 
     What strangers ask for is not worked out: it takes requests to other hosts, and functions.
     """
-    found: dict[DraftRequest, Person] = {}
+    found: list[DraftRequest] = []
     for comment, parsed in pending(proposal, remembered, table):
         request = CommandRequest(facts, comment, table)
         response = CommandResponse(proposal, remembered)
@@ -219,8 +218,8 @@ def drafts(
             if wanted and wanted.on_draft and not facts.may_push:
                 continue
             if wanted and not refusal(request, response, table.row(command), command):
-                found.setdefault(wanted, comment.author)
-    return found
+                found.append(replace(wanted, asker=comment.author))
+    return tuple(dict.fromkeys(found))
 
 
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:

@@ -2,10 +2,12 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from lifecycle.access import Person
 from lifecycle.facts.update import MergedPackage
 from lifecycle.ledger import ProposedState
 from lifecycle.names import Sha
@@ -52,6 +54,8 @@ class DraftRequest:
     Attributes:
         kind: What is to be done.
         package: Path of the package; "" for one at the root.
+        asker: Who asks, and must be able to read what is taken: what one person gets is no answer
+            to another. None for nobody. No part of `token`, whose comment has one writer.
         others: Of `UPGRADE`, paths of the packages that are upgraded in the same pull request.
         revision: Of `RESOLVE`, the number of the conflict; of `EDIT` and `ROLLBACK`, the revision
             to begin from; of `UPGRADE`, the one to go to, 0 for the newest.
@@ -69,6 +73,7 @@ class DraftRequest:
 
     kind: DraftKind
     package: str
+    asker: Person | None = field(default=None, repr=False)  # above the attribute named `field`
     others: tuple[str, ...] = ()
     revision: int = 0
     upstream: str = ""
@@ -138,6 +143,15 @@ class DraftState:
     version: str = ""
     beside: tuple[tuple[str, str], ...] = ()
     waits: DraftWait | None = None
+
+
+def waits_of(drafts: Mapping[DraftRequest, DraftState]) -> dict[DraftRequest, DraftWait]:
+    """Return what waits for an upstream and was not given up, each thing once, whoever asks."""
+    found: dict[DraftRequest, DraftWait] = {}
+    for request, state in drafts.items():
+        if state.waits is not None and not state.waits.over:
+            found.setdefault(replace(request, asker=None), state.waits)
+    return found
 
 
 _MARK = "Porchbot-Request"

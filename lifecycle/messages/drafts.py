@@ -6,7 +6,14 @@ What is wrong with a request itself stands in `making`.
 from collections.abc import Sequence
 
 from cadlib.diff.secrets import HIDDEN
-from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, DraftWait, token_line
+from lifecycle.facts.drafts import (
+    DraftKind,
+    DraftRequest,
+    DraftState,
+    DraftWait,
+    token_line,
+    waits_of,
+)
 from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import ProposedState
 from lifecycle.messages import descriptions
@@ -91,7 +98,7 @@ def waiting(request: DraftRequest, wait: DraftWait) -> str:
 
 def waiting_list(proposal: Proposal) -> str:
     """The commands that wait for what cannot be read, a line each; "" for none."""
-    waits = [(r, s.waits) for r, s in proposal.drafts.items() if s.waits and not s.waits.over]
+    waits = waits_of(proposal.drafts).items()
     return "\n".join(f"- ⏳ {waiting(r, wait)}. It is tried again by itself." for r, wait in waits)
 
 

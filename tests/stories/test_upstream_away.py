@@ -1,6 +1,7 @@
 """While the upstream that one command names cannot be read, that command alone waits."""
 
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ WAITS = pytest.mark.simulated_time("minutes pass while a repository cannot be re
 
 
 class _Upstreams:
-    """What was published, which cannot be told while `busy`."""
+    """What was published, which cannot be told while `busy`, but of the repository `spared`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, spared: int = 0) -> None:
         self.busy = True
         self.asked = 0
         told = IndexedPublications.of
@@ -28,7 +29,7 @@ class _Upstreams:
             known: IndexedPublications, home: RepositoryId, packages: Collection[str]
         ) -> PublishedTags:
             self.asked += 1
-            if self.busy:
+            if self.busy and home.number != spared:
                 raise GitBusyError("acme/elsewhere is being fetched")
             return await told(known, home, packages)
 
@@ -232,3 +233,33 @@ def test_a_freeze_counts_at_once_beside_a_command_that_waits(
     minutes_pass(stage, 2)
     assert "net/core/v1" not in stage.author.tags()
     assert "**freeze**" in stage.author.summary(number)
+
+
+@WAITS
+@pytest.mark.both_forges
+@pytest.mark.parametrize("readers_first", [True, False])
+def test_each_who_asks_for_the_same_is_asked_for_his_own_right_to_read(
+    play: Any, monkeypatch: pytest.MonkeyPatch, readers_first: bool
+) -> None:
+    """Short-cuts refused: who asks first decides for all: one who may not read the upstream gets
+    its files, or one who may is refused."""
+    people = {"author": "triage" if play.name == "gitlab" else "read"}
+    play.serves("secret", package("net/base"), private=True, people=people)
+    play.rests()
+    play.sweep()
+    play.rests()
+    away = _Upstreams(monkeypatch, spared=play.repository.id)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    askers = [play.author, play.approver] if readers_first else [play.approver, play.author]
+    for each in askers:
+        each.says(number, "/clone acme/secret/net/base@main apps/shop")
+    refused = play.author.waits_for_answer(number, "`/clone` refused")
+    assert refused.startswith("@approver ")
+    assert "secret" not in refused.replace("acme/secret/net/base", "")
+    minutes_pass(play, 2)
+    assert play.author.summary(number).count("waits, since ") == 1
+    away.busy = False
+    pull = play.author.pull_of("drafts/apps/shop/clone")
+    play.rests()
+    assert "`author`" in pull.body
+    assert "waits, since" not in play.author.summary(number)

@@ -1,6 +1,7 @@
 """What a look works out of commands that make drafts, and what the handlers make of it."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -14,15 +15,26 @@ from lifecycle.commands.draft_grammar import Assignment, FieldValue, Pairs, Upgr
 from lifecycle.commands.grammar import RevisionName, RevisionTarget, TakenArgument, WrongArgument
 from lifecycle.commands.handlers.drafts import EvalCommand, SetCommand
 from lifecycle.commands.parse import parse
-from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, token
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, DraftWait, token
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage, UpdateConflict
 from lifecycle.facts.upgrades import Upgrade, Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import ProposedState
+from lifecycle.messages.drafts import waiting_list
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, PathAccess, Policy, UpstreamAccess
-from tests.lifecycle.samples import APPROVER, AUTHOR, BASE, OUTSIDER, PROPOSAL, changed, facts, said
+from tests.lifecycle.samples import (
+    APPROVER,
+    AUTHOR,
+    BASE,
+    NOW,
+    OUTSIDER,
+    PROPOSAL,
+    changed,
+    facts,
+    said,
+)
 
 NEW = DraftRequest(kind=DraftKind.INIT, package="net/new")
 
@@ -42,9 +54,36 @@ def state(request: DraftRequest, **given: object) -> DraftState:
 
 def test_what_strangers_ask_for_is_not_worked_out() -> None:
     """The short-cut leaves the right to the handler: functions have run for anybody by then."""
-    for person, expected in ((AUTHOR, {NEW: AUTHOR}), (OUTSIDER, {})):
+    for person, expected in ((AUTHOR, (replace(NEW, asker=AUTHOR),)), (OUTSIDER, ())):
         p = asked(person, "/init net/new")
         assert answers.drafts(facts(p), p, memory.read(p)) == expected
+
+
+def test_what_one_person_may_read_is_no_answer_to_another() -> None:
+    """Short-cuts refused: who asks first is asked for his right to read the upstream, and that
+    counts for all who ask for the same; each is told apart, though for both one thing waits."""
+    clone = DraftRequest(kind=DraftKind.CLONE, package="net/new", upstream="acme/base/x@v1")
+    p = asked(APPROVER, "/clone acme/base/x@v1 net/new")
+    (first,) = p.talk.said
+    again = replace(first, id=first.id + 1, author=AUTHOR)
+    p = replace(p, talk=replace(p.talk, comments=(first, replace(first, id=first.id + 2), again)))
+    theirs, his = replace(clone, asker=APPROVER), replace(clone, asker=AUTHOR)
+    assert answers.drafts(facts(p), p, memory.read(p)) == (theirs, his)
+
+    gone = MergedPackage(problem="acme/base does not exist, or may not be read. Check the address")
+    made = MergedPackage(files={"net/new/Kptfile": None})
+    p = replace(p, drafts={theirs: state(theirs, made=gone), his: state(his, made=made)})
+    did = answers.answer(facts(p), p, memory.read(p)).actions
+    told = [each.body for each in did if isinstance(each, Reply)]
+    assert len(told) == 2
+    assert all("@approver `/clone` refused: acme/base does not exist" in each for each in told)
+    assert [each.asker for each in did if isinstance(each, PushDraft)] == ["author (1)"]
+
+    wait = DraftWait(since=NOW, again=NOW, tries=1)
+    later = replace(wait, since=NOW + timedelta(minutes=1))
+    p = replace(p, drafts={theirs: state(theirs, waits=wait), his: state(his, waits=later)})
+    assert waiting_list(p).count("waits, since ") == 1
+    assert token(1, theirs) == token(1, his) == token(1, clone)  # as older versions wrote it
 
 
 def test_the_branch_of_a_fork_is_not_written_to() -> None:
@@ -63,7 +102,7 @@ def test_the_rule_of_an_upstream_counts() -> None:
         p = asked(APPROVER, "/clone acme/base/x@v1 net/new", Policy(upstreams=(theirs,)))
         files = MergedPackage(files={"net/new/Kptfile": None})
         found = state(request, upstream=location, made=files)
-        p = replace(p, drafts={request: found})
+        p = replace(p, drafts={replace(request, asker=APPROVER): found})
         did = answers.answer(facts(p), p, memory.read(p)).actions
         told = [each.body for each in did if isinstance(each, Reply)]
         assert bool(told and "`/clone` refused" in told[0]) is refused
@@ -75,7 +114,8 @@ def test_what_is_pushed_already_is_only_opened() -> None:
     p = asked(AUTHOR, "/init net/new")
     files = MergedPackage(files={"net/new/Kptfile": None})
     for pushed in (False, True):
-        there = replace(p, drafts={NEW: state(NEW, made=files, pushed=pushed)})
+        new = replace(NEW, asker=AUTHOR)
+        there = replace(p, drafts={new: state(NEW, made=files, pushed=pushed)})
         did = answers.answer(facts(there), there, memory.read(there)).actions
         assert [type(each) for each in did] == [PushDraft] * (not pushed) + [OpenProposal]
 
@@ -230,6 +270,7 @@ def test_a_draft_that_the_forge_shows_late_is_waited_for() -> None:
     request = DraftRequest(
         kind=DraftKind.SET, package="net/core", field="spec.a", value="1", on_draft=True
     )
+    request = replace(request, asker=AUTHOR)
     p = asked(AUTHOR, "/set spec.a=1")
     files = MergedPackage(files={"net/core/a.yaml": None})
     p = replace(p, drafts={request: state(request, made=files)})
