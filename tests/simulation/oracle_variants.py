@@ -214,12 +214,23 @@ class VariantsOracle:
         tips = self._tips(first, entry.place)
         if tips and all("held" in self._v.state(tip, package) for tip in tips):
             yield "held", f"{entry.text} is made of v{lock.number} while it is held"
-        rules = [(self._v.wants(tip) or {}).get(package) for tip in tips]
-        exact = [r.revision if r is not None and r.revision and not r.follow else 0 for r in rules]
-        if tips and all(exact) and lock.number not in exact:
-            yield "wanted", f"{entry.text} is made of v{lock.number}, and the rule says {exact}"
+        exact = self._exact(package, tips)
+        if exact and lock.number not in exact:
+            said = ", ".join(f"v{number}" for number in sorted(exact))
+            yield "wanted", f"{entry.text} is made of v{lock.number}, and the rule says {said}"
         if was is not None:
             yield from self._keeps(entry, package, was.commit, lock.commit)
+
+    def _exact(self, package: str, tips: list[str]) -> set[int]:
+        """The revisions that rules name at some commits; none where one may mean any.
+
+        Where no rule wants the package nothing is made by that commit, so that it excuses nothing.
+        """
+        wants = [self._v.wants(tip) for tip in tips]
+        rules = [some[package] for some in wants if some is not None and package in some]
+        if None in wants or any(rule.follow or not rule.revision for rule in rules):
+            return set()
+        return {rule.revision for rule in rules}
 
     def _keeps(self, entry: Entry, package: str, old: str, new: str) -> Iterator[tuple[str, str]]:
         """What people changed in a draft, and the upstream did not, is as they left it."""

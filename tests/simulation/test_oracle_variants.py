@@ -180,6 +180,15 @@ def another_revision(a: Variants) -> None:
     a.pushes(a.content(2))
 
 
+def another_revision_at_once(a: Variants) -> None:
+    """The short-cut lets what was there before the rule excuse what is made by it."""
+    a.begin(replace(RULE, names=("old",), adopts=True))
+    a.upstream("base/v2")
+    with a.simulation.forge.change():
+        a.hands.commit("ann", MAIN, {RULE.path: RULE.text}, "rule")
+    a.pushes(a.content(2))
+
+
 def held(a: Variants) -> None:
     a.begin()
     with a.simulation.forge.change():
@@ -272,6 +281,7 @@ DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
     (closed, {"stays closed"}),
     (unwanted, {"wanted"}),
     (another_revision, {"wanted"}),
+    (another_revision_at_once, {"wanted"}),
     (removed, {"wanted"}),
     (not_adopted, {"wanted"}),
     (held, {"held"}),
