@@ -31,12 +31,15 @@ def _rule(place: Place) -> ProtectedRef:
 
 
 def _keys(place: Place) -> list[tuple[str, str, bool]]:
-    """Title, owner and right to push of each deploy key of the project."""
+    """How its title begins, owner and right to push of each deploy key of the project."""
     state = place.forge.state
     logins = {user.id: user.login for user in state.data.users.values()}
     enabled = place.repositories[1].gitlab.deploy_keys
     known = state.data.gitlab.deploy_keys
-    return [(known[n].title, logins[known[n].user_id], may) for n, may in enabled.items()]
+    return [
+        (known[n].title.rpartition(" ")[0], logins[known[n].user_id], may)
+        for n, may in enabled.items()
+    ]
 
 
 def test_only_the_bots_deploy_key_is_let_in(place: Place) -> None:
@@ -101,6 +104,9 @@ def test_a_gitlab_that_takes_no_key_by_its_api_keeps_its_rule(place: Place) -> N
 
     # Somebody sets the rule by hand, as they were told.
     own = next(n for n in place.repositories[1].gitlab.deploy_keys if n != 77)
+    title = place.forge.state.data.gitlab.deploy_keys[own].title
+    assert title.startswith(f"{TITLE} ")
+    assert f"let the deploy key {title!r} push and merge" in told.output
     before.push, before.merge = (Allowance(id=6, deploy_key_id=own),), ()
     assert f"Kept: {WHAT}" in place.setup(*OPTIONS).output
 
@@ -258,6 +264,32 @@ def test_a_key_from_before_that_lets_nobody_in_is_replaced(place: Place) -> None
     assert f"Changed: {WHAT}" in told.output, told.output
     assert len(_keys(place)) == 1
     assert "Kept: the protected branch main" in place.setup(*OPTIONS).output
+
+
+@pytest.mark.parametrize("lets_in", [True, False])
+def test_a_key_that_the_bot_did_not_make_is_left_and_told_of(place: Place, lets_in: bool) -> None:
+    """Short-cuts refused: whatever is titled so is removed; so is the key of another bot, or one
+    that somebody added under the title of the bot's; only what is titled otherwise is left."""
+    place.setup(*OPTIONS)
+    (made,) = place.repositories[1].gitlab.deploy_keys
+    keys = place.forge.state.data.gitlab.deploy_keys
+    keys[made].user_id = 0  # so that it is replaced
+    for number, title in ((77, TITLE), (78, keys[made].title), (79, f"{TITLE} by CI"), (80, "ci")):
+        keys[number] = replace(_a_key(place, number), title=title)
+        place.repositories[1].gitlab.deploy_keys[number] = True
+    if not lets_in:
+        place.forge.observers.append(partial(_disown, place))
+    told = place.setup(*OPTIONS)
+
+    assert told.exit_code == 0, told.output
+    there = place.repositories[1].gitlab.deploy_keys
+    assert made not in there
+    assert {77, 78, 79, 80} <= set(there)
+    assert len(there) == 4 + lets_in
+    for number in (77, 78, 79):
+        left = f"Left: the deploy key {keys[number].title!r} (number {number}) of acme/deploy"
+        assert f"{left}, which this bot did not make as it is." in told.output
+    assert "'ci'" not in told.output
 
 
 def test_the_doctor_tells_whom_the_branch_lets_in(

@@ -201,6 +201,7 @@ def _key(given: Guarded) -> Iterator[Drift]:
     rules = holding(given.branches or (), branch)
     entries = [each for rule in rules for each in let_in(rule)]
     place = f"The protected branch {branch} of {given.name}"
+    titles = [key["title"] for key in given.keys or () if key["title"].startswith(TITLE)]
     if rules and given.may_push is False and all(each.get("deploy_key_id") for each in entries):
         yield Drift(
             place=place,
@@ -209,13 +210,13 @@ def _key(given: Guarded) -> Iterator[Drift]:
             fix="Run `porchbot setup gitlab --merge-by-deploy-key` again, or let Maintainers merge"
             " under Settings > Repository > Protected branches",
         )
-    elif any(each["title"] == TITLE for each in given.keys or ()) and len(entries) > 1:
+    elif titles and len(entries) > 1:
         yield Drift(
             place=place,
             found="others may push or merge to it beside the bot's deploy key",
             wanted="nobody else",
             fix="Run `porchbot setup gitlab --merge-by-deploy-key` again, or remove the deploy key"
-            f" {TITLE!r} if that is wanted",
+            f" {titles[0]!r} if that is wanted",
             harmful=False,
         )
 

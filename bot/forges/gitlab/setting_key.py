@@ -10,6 +10,7 @@ Source: https://docs.gitlab.com/api/protected_branches/#example-with-deploy-key-
 https://docs.gitlab.com/api/deploy_keys/
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -24,7 +25,7 @@ from bot.forges.gitlab.setting_projects import MAINTAINER, Place, entries
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 
 TITLE: Final = "porchbot merges"
-"""Title of the bot's deploy key."""
+"""How titles of bots' deploy keys begin; whose it is follows (`_title`)."""
 
 Rule = Mapping[str, Any]
 """A protected branch, as GitLab tells of it."""
@@ -40,7 +41,7 @@ _NOT_KNOWN: Final = {400, 422}
 
 _NOT_TAKEN: Final = (
     "By its API this GitLab takes no deploy key there (Free does from 18.10 on). Under Settings >"
-    f" Repository > Protected branches, let the deploy key {TITLE!r} push and merge, and 'No one'"
+    " Repository > Protected branches, let the deploy key {title!r} push and merge, and 'No one'"
     " merge; then run this again."
 )
 _NOT_LET_IN: Final = (
@@ -113,9 +114,9 @@ class KeySetup:
         if self._dry_run:
             self._say(f"Would have changed: {what}: only the bot's deploy key pushes and merges.")
             return
-        key = self._new_key(project)
+        key, title = self._new_key(project)
         if not self._takes_keys(project, key):
-            self._say(f"Left: {what} as it was. {_NOT_TAKEN}")
+            self._say(f"Left: {what} as it was. {_NOT_TAKEN.format(title=title)}")
             return
         before = _own(self._rules(project), branch)  # without a key of ours from before
         try:
@@ -129,7 +130,7 @@ class KeySetup:
             self._say(f"Changed: {what}: only the bot's deploy key pushes and merges.")
             return
         self._replace(project, before, _as_before(before))
-        self._remove_keys(project)
+        self._remove_key(project, key)
         self._say(f"Left: {what} as it was. {_NOT_LET_IN}")
 
     def _rules(self, project: Place) -> list[Rule]:
@@ -142,20 +143,25 @@ class KeySetup:
         found = send(self._bot, "read whether the bot may push", "GET", at)
         return found.data.get("can_push") is True
 
-    def _new_key(self, project: Place) -> int:
-        """Add a deploy key in the place of one from before."""
-        self._remove_keys(project)
-        public = Ed25519PrivateKey.generate().public_key()
-        line = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-        body = {"title": TITLE, "key": line, "can_push": True}
-        at = f"{project.path}/deploy_keys"
-        return int(send(self._bot, "add a deploy key", "POST", at, body=body).data["id"])
-
-    def _remove_keys(self, project: Place) -> None:
+    def _new_key(self, project: Place) -> tuple[int, str]:
+        """Add a deploy key in the place of those from before; its number and title."""
+        account = int(send(self._bot, "read who the bot is", "GET", "/user").data["id"])
         at = f"{project.path}/deploy_keys"
         for each in list(entries(self._owner, "read the deploy keys", at)):
-            if each["title"] == TITLE:
-                send(self._owner, "remove a deploy key", "DELETE", f"{at}/{each['id']}")
+            number, title = each["id"], str(each["title"])
+            if title == _title(account, each["key"]):
+                self._remove_key(project, number)
+            elif title.startswith(TITLE):
+                self._say(_left(project.name, number, title))
+        public = Ed25519PrivateKey.generate().public_key()
+        line = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+        title = _title(account, line)
+        body = {"title": title, "key": line, "can_push": True}
+        return int(send(self._bot, "add a deploy key", "POST", at, body=body).data["id"]), title
+
+    def _remove_key(self, project: Place, key: int) -> None:
+        at = f"{project.path}/deploy_keys/{key}"
+        send(self._owner, "remove a deploy key", "DELETE", at)
 
     def _takes_keys(self, project: Place, key: int) -> bool:
         """Whether the API takes a deploy key in a rule; tried where it protects no branch."""
@@ -180,6 +186,24 @@ class KeySetup:
         gone = ask(self._owner, f"unprotect {name}", "DELETE", path)
         if not gone.ok and gone.status != 404:
             raise failure(f"unprotect {name}", gone)
+
+
+def _title(account: int, line: str) -> str:
+    """The title of a key that the bot made: GitLab does not tell who added a deploy key.
+
+    Args:
+        account: Number of the bot's account.
+        line: The public key, as OpenSSH writes it; what follows it, as GitLab adds, does not count.
+    """
+    mark = hashlib.sha256(f"{account} {line.split()[1]}".encode()).hexdigest()[:12]
+    return f"{TITLE} {mark}"
+
+
+def _left(project: str, number: int, title: str) -> str:
+    return (
+        f"Left: the deploy key {title!r} (number {number}) of {project}, which this bot did not"
+        " make as it is. Remove it if nobody needs it."
+    )
 
 
 def _own(rules: Iterable[Rule], branch: str) -> Rule:
