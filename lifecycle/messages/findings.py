@@ -106,6 +106,13 @@ def finding(found: Finding) -> str:
     return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
 
 
+def thread(found: Finding) -> str:
+    """One finding as a comment at its line, which is Markdown; one line of text."""
+    field = f"{code(found.place.field)}: " if found.place.field else ""
+    proposed = f" Proposed: {code(found.proposed)}" if found.proposed else ""
+    return f"{field}{remark(f'{_open_end(found)}{_mend(found)}')}{proposed}"
+
+
 def annotation(found: Finding) -> str:
     """One finding as a check annotation, which is plain text."""
     field = f"{found.place.field}: " if found.place.field else ""

@@ -179,7 +179,11 @@ def _span(line: str) -> str:
 
 def fenced(text: str, kind: str = "") -> str:
     """Lines of any text as a block of code that they cannot end."""
-    text = kept(text)
+    return block(kept(text), kind)
+
+
+def block(text: str, kind: str = "") -> str:
+    """As `fenced`, for what leaves as it is, such as a suggestion: `Terms.said` never reads it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") or not text else "\n"

@@ -124,7 +124,7 @@ class Place(Protocol):
         """We may go around a rule of main of this name that asks for a review."""
 
     def bodies(self, number: int) -> list[str]:
-        """What was said on a proposal."""
+        """What was said on a proposal, at its lines too."""
 
     def reactions(self, number: int) -> list[Reaction]:
         """How the comments of a proposal were acknowledged."""
@@ -326,7 +326,8 @@ class SandboxGitHub:
         self.state.rules.add(self.repo, required_reviews=1, bypass=[us], name=name)
 
     def bodies(self, number: int) -> list[str]:
-        return [comment.body for comment in self._pull(number).comments]
+        pull = self._pull(number)
+        return [each.body for each in pull.comments] + [each.body for each in pull.remarks]
 
     def reactions(self, number: int) -> list[Reaction]:
         comments = self._pull(number).comments

@@ -908,13 +908,18 @@ async def test_a_comment_is_acknowledged_once(place: Place) -> None:
 
 @pytest.mark.parametrize("line", [1, 400], ids=["a line that is shown", "one that is not"])
 async def test_changes_are_suggested_once_at_a_commit(place: Place, line: int) -> None:
-    """The short-cut breaks the look where a line is none of the difference."""
+    """The short-cut breaks the look where a line is none of the difference, or suggests what our
+    messages make of the lines: their marks would stand in the file of whoever applies it."""
     head = place.commit("a")
     number = place.propose("a")
     assert (await place.forge.conversation(number)).suggested == frozenset()
-    found = (Suggestion("a.yaml", line, line, "a: 2\n"),)
+    text = "a: 2 # GitHub #1\n"
+    found = (Suggestion("a.yaml", line, line, text),)
 
     await place.forge.suggest(Suggest(number=number, head=head, body="T", suggestions=found))
+
+    shown = [body for body in place.bodies(number) if "a: 2" in body]
+    assert [text in body for body in shown] == [True] * (line == 1)
 
     said = await place.forge.conversation(number)
     assert said.suggested == {head}

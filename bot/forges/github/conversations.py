@@ -9,7 +9,7 @@ from bot.forges.github.proposals import PullRequests
 from bot.forges.port import Conversation, ForgeMissingError, ForgeRefusedError
 from cadlib.diff.patch import Suggestion
 from lifecycle.actions import Reaction, Suggest
-from lifecycle.messages.markdown import fenced
+from lifecycle.messages.markdown import block
 
 REACTIONS = {
     Reaction.SEEN: "eyes",
@@ -75,5 +75,5 @@ def _suggestion(wanted: Suggestion) -> JSONObject:
         "path": wanted.path,
         "line": wanted.last,
         "side": "RIGHT",
-        "body": fenced(wanted.text, "suggestion"),
+        "body": block(wanted.text, "suggestion"),
     }

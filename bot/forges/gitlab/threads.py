@@ -26,9 +26,10 @@ from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck, Suggest
 from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
-from lifecycle.messages.findings import annotation
-from lifecycle.messages.markdown import fenced
+from lifecycle.messages.findings import annotation, thread
+from lifecycle.messages.markdown import block
 from lifecycle.names import Sha
+from lifecycle.terms import AS_WRITTEN
 
 MOST_THREADS = 50
 """Threads of one check; whoever mends these sees the rest, which the summary has as well."""
@@ -112,7 +113,8 @@ class Threads(Conversations):
         for key, found in missing:
             line = lines.get((found.place.path, found.place.line or 0))
             if line is not None:
-                text = f"{annotation(found)}\n\n{talk.MARK}finding {name} {key} -->"
+                said = AS_WRITTEN.said(thread(found))
+                text = f"{said}\n\n{talk.MARK}finding {name} {key} -->"
                 await self._begin(shown, head, line, text)
 
     async def _begin(self, shown: Shown, head: Sha, line: _Line, text: str) -> None:
@@ -185,7 +187,7 @@ class Threads(Conversations):
 
 def _suggestion(wanted: Suggestion) -> str:
     """A block that GitLab shows with a button which commits it; it counts lines from its own."""
-    return fenced(wanted.text, f"suggestion:-{wanted.last - wanted.first}+0")
+    return block(wanted.text, f"suggestion:-{wanted.last - wanted.first}+0")
 
 
 def _wanted(findings: Iterable[Finding]) -> Iterator[tuple[str, Finding]]:

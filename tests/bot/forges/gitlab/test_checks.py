@@ -241,6 +241,26 @@ async def test_a_check_has_no_more_threads_than_people_read(world: World) -> Non
     assert len(threads(world, number)) == MOST_THREADS
 
 
+async def test_what_a_finding_quotes_does_nothing_in_its_thread(world: World) -> None:
+    """The short-cut begins the thread with the plain text of an annotation, in which people are
+    mentioned, and what looks like HTML is not shown at all."""
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    await forge.conversation(number)
+    place = Place(path="net/a.yaml", line=2, field="spec.@all")
+    what = "<input>:1:1: ask @owner, #1, `got string`"
+    wrong = Finding(message=what, severity=Severity.ERROR, place=place, proposed="@all")
+
+    await forge.set_check(check(head, Conclusion.FAILURE, "a", wrong))
+
+    (thread,) = world.discussions(number)
+    text = thread.attributes["notes"][0]["body"].partition("\n")[0]
+    assert text == (
+        r"`spec.@all`: \<input\>:1:1: ask @<!-- -->owner, #<!-- -->1, `got string` Proposed: `@all`"
+    )
+
+
 async def test_changes_are_suggested_at_their_lines(world: World) -> None:
     number, head = await proposed(world)
     forge = world.forge()
