@@ -9,9 +9,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+import structlog
+
 from bot.clock import Clock, Offload
 from bot.forges.port import Repository
 from bot.git.port import History, MissingObjectError
+from bot.look.away import Away, AwayError
 from bot.look.drafted_from import MOST_BYTES, DraftUpstreams
 from bot.look.reader import MirrorReader
 from bot.render.port import DraftSides, Renderer
@@ -27,6 +30,8 @@ from lifecycle.facts.upgrades import MOST_UPGRADES, Upgrade, Upgrades, resolved_
 from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+
+log = structlog.get_logger()
 
 MOST_COMMITS = 100
 """Commits of one proposal that are looked through, the newest."""
@@ -66,6 +71,7 @@ class UpgradeReader:
         self._offload = offload
         self._upstreams = upstreams
         self._clock = clock
+        self._away = Away(clock)
         self._kept: OrderedDict[tuple[Upgrade, int | None], tuple[Upgrade, float]] = OrderedDict()
 
     async def read(self, reader: MirrorReader, proposal: Proposal, alone: Alone) -> Proposal:
@@ -86,9 +92,10 @@ class UpgradeReader:
         if not found:
             return proposal
         askers = await asked_by(found, alone)
+        self._away.asked(place.number, [_request(each) for each in found])
         told = await asyncio.gather(
             *(
-                self._told(reader.git, each, asker, policy)
+                self._told(place.number, reader.git, each, asker, policy)
                 for each, asker in zip(found, askers, strict=True)
             )
         )
@@ -100,14 +107,26 @@ class UpgradeReader:
         return replace(proposal, content=content, upgrades=upgrades)
 
     async def _told(
-        self, git: History, upgrade: Upgrade, caller: Person | None, policy: Policy
+        self, number: int, git: History, upgrade: Upgrade, caller: Person | None, policy: Policy
     ) -> Upgrade:
-        """An upgrade with the conflicts that it met, kept by what it merged, and for whom."""
+        """An upgrade with the conflicts that it met, kept by what it merged, and for whom.
+
+        While its upstream is away it waits, and is tried again a few times.
+        """
         key = upgrade, None if caller is None else caller.id
         known, until = self._kept.get(key, (upgrade, float("-inf")))
         if self._clock.monotonic() >= until:
-            known, whole = await self._worked_out(git, upgrade, caller, policy)
-            left = float("inf") if whole else FAILED_KEPT
+            request = _request(upgrade)
+            if (wait := self._away.waits(number, request)) is not None:
+                return replace(upgrade, unread=True, waits=wait)
+            try:
+                known = await self._worked_out(git, upgrade, caller, policy)
+            except AwayError as error:
+                wait = self._away.failed(number, request)
+                log.warning("upstream of an upgrade away", error=str(error), tries=wait.tries)
+                return replace(upgrade, unread=True, waits=wait)
+            self._away.came(number, request)
+            left = FAILED_KEPT if known.unread else float("inf")
             self._kept[key] = known, self._clock.monotonic() + left
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
@@ -115,17 +134,18 @@ class UpgradeReader:
 
     async def _worked_out(
         self, git: History, upgrade: Upgrade, caller: Person | None, policy: Policy
-    ) -> tuple[Upgrade, bool]:
-        """The conflicts, and whether they are all."""
-        request = DraftRequest(
-            kind=DraftKind.UPGRADE, package=upgrade.package, strategy=upgrade.strategy
-        )
+    ) -> Upgrade:
+        """The upgrade with its conflicts, as far as its upstream may be read.
+
+        Raises:
+            AwayError: It cannot be read now.
+        """
+        request = _request(upgrade)
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
         sides = DraftSides(here=upgrade.before, upstream=as_fetched(upgrade))
         made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
         unread = bool(made.problem)
-        told = replace(upgrade, conflicts=made.conflicts, more=made.more, unread=unread)
-        return told, not unread
+        return replace(upgrade, conflicts=made.conflicts, more=made.more, unread=unread)
 
 
 async def asked_by(upgrades: Sequence[Upgrade], alone: Alone) -> list[Person | None]:
@@ -137,6 +157,16 @@ async def asked_by(upgrades: Sequence[Upgrade], alone: Alone) -> list[Person | N
     askers = [authors.person_of(each.asker) for each in upgrades]
     sole = await alone() if None in askers else None
     return [each or sole for each in askers]
+
+
+def _request(upgrade: Upgrade) -> DraftRequest:
+    """What would make it again; no two of one proposal are the same."""
+    return DraftRequest(
+        kind=DraftKind.UPGRADE,
+        package=upgrade.package,
+        upstream=upgrade.commit,
+        strategy=upgrade.strategy,
+    )
 
 
 def as_fetched(upgrade: Upgrade) -> GitRef:

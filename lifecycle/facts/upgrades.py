@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cadlib.kptfile.values import GitRef
+from lifecycle.facts.drafts import DraftWait
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.names import Sha
 
@@ -30,6 +31,7 @@ class Upgrade:
         conflicts: What both sides had changed, each in its own way; the first of them.
         more: How many more there are.
         unread: Nobody could tell its conflicts, as its upstream could not be read.
+        waits: It is tried again, as that cannot be read now; None where it is not.
     """
 
     package: str
@@ -41,6 +43,7 @@ class Upgrade:
     conflicts: tuple[UpdateConflict, ...] = ()
     more: int = 0
     unread: bool = False
+    waits: DraftWait | None = None
 
     def digest(self, conflict: UpdateConflict) -> str:
         """Return what tells a conflict of it from all others: 16 hex digits."""

@@ -102,6 +102,49 @@ def test_what_changes_the_draft_itself_keeps_it_from_being_merged_and_is_given_u
 
 
 @WAITS
+def test_conflicts_of_an_upgrade_are_told_once_its_upstream_can_be_read(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: the look at the proposal fails as by a bug, as long as that lasts; its
+    conflicts count as told for good, though nobody could tell them."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/clone net/base@v1 net/mine --propose")
+    pull = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    seconds_pass(play.forge, 1)
+    changed = play.author.reads("net/mine/settings.yaml").replace('"1"', '"4"')
+    play.author.pushes("drafts/net/mine/w2", {"net/mine/settings.yaml": changed})
+    draft = play.author.pull_of("drafts/net/mine/w2")
+    play.rests()
+    play.author.says(draft.number, "/upgrade v2")
+    play.author.waits_for_summary(draft.number, "upgrade conflict 1 of 1")
+    play.rests()
+
+    play.stop_bot()  # what it has worked out is gone with it
+    away = _Upstreams(monkeypatch)
+    play.start_bot()
+    more = package("net/mine")["net/mine/settings.yaml"].replace("name: settings", "name: more")
+    play.author.pushes("drafts/net/mine/w2", {"net/mine/more.yaml": more})
+    minutes_pass(play, 1)
+    assert 1 < away.asked < 10
+    play.author.says(draft.number, "/resolve 1 local\n/hold")
+    minutes_pass(play, 1)
+    summary = play.author.summary(draft.number)
+    assert "`author` holds it" in summary
+    assert "upgrade conflict" not in summary
+
+    away.busy = False
+    minutes_pass(play, 2)
+    assert "upgrade conflict 1 of 1" in play.author.summary(draft.number)
+    play.rests()
+
+
+@WAITS
 def test_a_command_on_the_dashboard_issue_is_answered_once_its_upstream_can_be_read(
     stage: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
