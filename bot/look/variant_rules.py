@@ -16,7 +16,7 @@ from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import VariantUse
 from lifecycle.upstreams.locations import locate
-from lifecycle.variants import resolution
+from lifecycle.variants import expressions, resolution
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
@@ -122,6 +122,7 @@ class RuleBook:
         )
 
 
+@expressions.together()
 def read(
     git: States,
     tip: Sha,

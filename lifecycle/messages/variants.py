@@ -128,6 +128,15 @@ def too_many_together(most: int) -> tuple[str, str]:
     return f"the rules choose more than {most:,} packages together", "Narrow their selectors"
 
 
+def too_large_together(most: int) -> tuple[str, str]:
+    """Say that templates come to too much for all packages that are chosen."""
+    return (
+        f"the templates of the rules hold more than {most:,} labels, fields and the like for all"
+        " packages together",
+        "Choose fewer packages, or say less in the templates",
+    )
+
+
 def too_many_compared(most: int) -> tuple[str, str]:
     """Say that selectors are held against too many objects."""
     return (

@@ -49,6 +49,12 @@ class Selector:
     labels: Mapping[str, str] = field(default_factory=dict)
     requirements: tuple[Requirement, ...] = ()
 
+    @property
+    def steps(self) -> int:
+        """What matching takes, where 1 is that of a plain one: each value is compared by itself."""
+        values = sum(len(each.values) for each in self.requirements)
+        return 1 + (len(self.labels) + 4 * len(self.requirements) + values) // 8
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether something with these labels is chosen."""
         return all(labels.get(key) == value for key, value in self.labels.items()) and all(

@@ -5,34 +5,28 @@ Rules
   `repository` whatever they are. There are no functions but the standard ones.
 - An error is said in the words of cel-go, which Porch uses, with the place in the expression.
 - No expression can take long or much memory: the library counts iterations and recursion, and what
-  an expression could come to at most is worked out before it is evaluated (`_cost`).
+  an expression could come to at most is worked out before it is evaluated (`costs`).
 - Only a text is a result: nothing else is turned into one.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lifecycle.messages import porch as texts
-from lifecycle.variants import patterns
-
-Input: TypeAlias = str | Mapping[str, "Input"]
-Inputs: TypeAlias = Mapping[str, Input]
-"""The variables of an expression, by name."""
+from lifecycle.variants import costs, patterns
+from lifecycle.variants.costs import MOST_MADE, MOST_STEPS, Inputs, Shape
 
 MOST_CHARACTERS: Final = 2000
 """The longest expression; the longest in Porch's documents has 60 characters."""
 
-MOST_MADE: Final = 256 * 1024 * 1024
-"""The most characters that an expression may make on its way, if it makes all it could."""
-
-MOST_STEPS: Final = 400_000
-"""Steps of matching and searching that it may take, if it takes all it could: half a microsecond
-each at worst, and nothing else runs meanwhile, in no thread."""
+MOST_COMPILED: Final = 250_000
+"""Characters of all different expressions of a repository together: compiling takes some five
+microseconds for each, and the program 200 bytes."""
 
 MOST_EVALUATED: Final = 100_000
 """How often expressions are evaluated for all rules of a repository together."""
@@ -44,21 +38,15 @@ MOST_STEPS_TOGETHER: Final = 100 * MOST_STEPS
 MOST_RESULT: Final = 256 * 1024
 """The longest result: as much as all annotations of an object may hold."""
 
+MOST_SAID: Final = 2000
+"""Characters of what is said about one expression: the library quotes its line for each error."""
+
 MOST_KEPT_TOGETHER: Final = 64 * 1024 * 1024
 """The most characters of all their results, which are kept as long as what came of the rules."""
-
-_COMPILED: Final = 8
-"""Steps that compiling takes for each state of a regular expression."""
-
-_SEARCHED: Final = 10_000
-"""Squares of the length of texts that one looks for in another in one step: half of one, each time
-up to the last character of half of the other."""
 
 _TEXTS: Final = ("repoDefault", "packageDefault")
 _OBJECTS: Final = ("upstream", "target", "repository")
 
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_MACROS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
 _PLACE: Final = re.compile(r"<input>:(-?\d+):(-?\d+): ")
 _STATUS_BEFORE: Final = re.compile(r"\A[A-Z_]+: ")
 _STATUS_BEHIND: Final = re.compile(r" \[[A-Z_]+\]\Z")
@@ -110,7 +98,8 @@ class ExpressionError(Exception):
 
     def __init__(self, text: str, line: int = 0, column: int = 0) -> None:
         super().__init__(text)
-        self.text, self.line, self.column = text, line, column
+        self.text = text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
+        self.line, self.column = line, column
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +110,13 @@ class Expression:
         text: As people wrote it.
         program: What the library made of it.
         kind: The type of what it gives, as far as that is known before it is evaluated.
+        shape: What of it tells how much it could take.
     """
 
     text: str
     program: Any
     kind: str
+    shape: Shape
 
     def evaluate(self, inputs: Inputs) -> str:
         """Return the text that it gives.
@@ -136,7 +127,7 @@ class Expression:
         Raises:
             ExpressionError: It gives no text.
         """
-        _check_cost(self.text, inputs)
+        _check_cost(self.shape, inputs)
         try:
             value = self.program.eval(data={**inputs})
             found, kind = value.plain_value(), value.type().name()
@@ -153,22 +144,34 @@ class Expression:
         return found
 
 
-@lru_cache(maxsize=4096)
 def compiled(text: str) -> Expression:
-    """Check an expression.
+    """Check an expression; inside of `together` each once.
 
     Raises:
         ExpressionError: It is none, or uses what is not there.
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError(texts.long_expression(MOST_CHARACTERS))
+    spent = _SPENT.get()
+    if spent is None:
+        return _compiled(text)
+    if text not in spent.programs:
+        spent.compiled += len(text)
+        if spent.compiled > MOST_COMPILED:
+            raise ExpressionError(texts.COST_TOGETHER)
+        spent.programs[text] = _compiled(text)
+    return spent.programs[text]
+
+
+def _compiled(text: str) -> Expression:
     try:
         program = _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
         raise _said(str(error)) from error
-    if patterns.states(text) is None:
+    states = patterns.states(text)
+    if states is None:
         raise ExpressionError(texts.PATTERN)
-    return Expression(text, program, program.return_type().name())
+    return Expression(text, program, program.return_type().name(), costs.shape_of(text, states))
 
 
 def check(text: str) -> None:
@@ -232,13 +235,15 @@ def _rooted(error: str) -> str:
     return f"ERROR: <input>:{line}:{start + 1}: {told}\n{marked}"
 
 
-# --- how much it could take -----------------------------------------------------------------------
+# --- how much they could take ---------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Spent:
-    """What the expressions of one resolution could have taken so far."""
+    """What the expressions of one repository could have taken so far."""
 
+    programs: dict[str, Expression] = field(default_factory=dict)
+    compiled: int = 0
     evaluated: int = 0
     made: int = 0
     steps: int = 0
@@ -260,59 +265,25 @@ _SPENT: Final[ContextVar[_Spent | None]] = ContextVar("spent", default=None)
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Bound what all expressions take that are evaluated inside of the block."""
-    before = _SPENT.set(_Spent())
+    """Bound what all expressions take that are compiled and evaluated inside of the block.
+
+    A block inside of another one is a part of it.
+    """
+    before = _SPENT.set(_SPENT.get() or _Spent())
     try:
         yield
     finally:
         _SPENT.reset(before)
 
 
-def _check_cost(text: str, inputs: Inputs) -> None:
+def _check_cost(shape: Shape, inputs: Inputs) -> None:
     spent = _SPENT.get()
     if spent is not None and spent.too_much:
         raise ExpressionError(texts.COST_TOGETHER)
-    made, steps = _cost(text, inputs)
+    made, steps = costs.of(shape, inputs)
+    if spent is not None:  # what is refused took something as well: its inputs were counted
+        spent.evaluated += 1
+        spent.made += min(made, MOST_MADE)
+        spent.steps += min(steps, MOST_STEPS)
     if made > MOST_MADE or steps > MOST_STEPS:
         raise ExpressionError(texts.COST)
-    if spent is not None:
-        spent.evaluated += 1
-        spent.made += made
-        spent.steps += steps
-
-
-def _cost(text: str, inputs: Inputs) -> tuple[int, int]:
-    """Return how many characters an expression makes at most, and what matching them takes.
-
-    Each `+` can double what stands beside it, and each macro can do that once for each of as many
-    elements as the longest list or mapping has. Words inside of texts count too: it is a bound.
-    """
-    words = [each[0] for each in _WORD.finditer(text)]
-    macros = sum(each in _MACROS for each in words)
-    characters, entries = _size(inputs)
-    size, elements = len(text) + characters, max(text.count(",") + 1, entries)
-    growth = text.count("+") + 1
-    made: int = size * growth * (growth * elements) ** macros
-    times: int = elements**macros
-    matching = _states(text) * (made + _COMPILED * times) if "matches" in words else 0
-    longest: int = size * growth ** (macros + 1)
-    searching = words.count("contains") * times * (longest**2 // _SEARCHED)
-    return made, matching + searching
-
-
-@lru_cache(maxsize=4096)
-def _states(text: str) -> int:
-    """States of all regular expressions in an expression that was checked."""
-    return patterns.states(text) or 0
-
-
-def _size(value: Mapping[str, Input]) -> tuple[int, int]:
-    """Return the characters of all texts, and the entries of the longest mapping."""
-    characters, entries = sum(map(len, value)), len(value)
-    for each in value.values():
-        if isinstance(each, str):
-            characters += len(each)
-        else:
-            inner = _size(each)
-            characters, entries = characters + inner[0], max(entries, inner[1])
-    return characters, entries

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cadlib.yaml import Value
-from lifecycle.variants.expressions import Input
+from lifecycle.variants.costs import Input
 
 DEFAULT_NAMESPACE: Final = "default"
 """Where a rule or an object is that names no namespace."""

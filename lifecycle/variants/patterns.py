@@ -1,4 +1,4 @@
-"""Regular expressions in expressions: each has to be written out, so that its cost is known.
+"""What stands in an expression that tells its cost; its regular expressions are written out.
 
 Matching takes as many steps as the pattern has states, for each character at worst: with a pattern
 of ten characters (`(a?){900}b`) and a text of 250,000, that is 20 s, in which nothing else runs.
@@ -40,6 +40,7 @@ class _Token(NamedTuple):
 
 
 _OPEN: Final = _Token("mark", "(")
+_EQUAL: Final = _Token("mark", "=")
 _DEEPER: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -61,6 +62,25 @@ def states(text: str) -> int | None:
                 return None
             found += states_of(pattern)
     return found
+
+
+def comparisons(text: str) -> int:
+    """Return how often an expression may compare lists or mappings.
+
+    What is compared with a text or a number that is written out is none.
+    """
+    tokens, found = [*_tokens(text)], 0
+    for index, each in enumerate(tokens):
+        if each == _Token("word", "in"):
+            found += 1
+        elif index and each == _EQUAL and tokens[index - 1] in (_EQUAL, _Token("mark", "!")):
+            beside = (*tokens[max(0, index - 2) : index - 1], *tokens[index + 1 : index + 2])
+            found += not any(map(_is_written_out, beside))
+    return found
+
+
+def _is_written_out(token: _Token) -> bool:
+    return token.kind in ("raw", "text") or (token.kind == "mark" and token.text.isdigit())
 
 
 def states_of(pattern: str) -> int:

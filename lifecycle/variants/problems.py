@@ -8,6 +8,9 @@ from cadlib.errors import Place
 MOST: Final = 50
 """Problems of a file that are told; the rest are counted."""
 
+MOST_CHARACTERS: Final = 4000
+"""Of a text or a field: names that a file chooses stand in them, and may have megabytes."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
@@ -28,6 +31,12 @@ class Problem:
     field: str
     text: str
     fix: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("field", "text"):
+            said = getattr(self, name)
+            if len(said) > MOST_CHARACTERS:
+                object.__setattr__(self, name, f"{said[:MOST_CHARACTERS]}…")
 
     @property
     def place(self) -> Place:

@@ -8,7 +8,7 @@ Rules
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -22,6 +22,7 @@ from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.targets import (
     MOST_COMPARED,
     MOST_DOWNSTREAMS,
+    MOST_ENTRIES,
     Chosen,
     compared,
     unrolled,
@@ -102,6 +103,15 @@ class Resolution:
     complete: bool
 
 
+@dataclass(slots=True)
+class _Room:
+    """How much more the rules of a repository may choose, compare and ask for."""
+
+    downstreams: int
+    compared: int
+    entries: int
+
+
 def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
     """Work out what files of rules want.
 
@@ -111,26 +121,20 @@ def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
     """
     found: list[Variant] = []
     problems: list[Problem] = []
-    left = MOST_COMPARED
+    room = _Room(MOST_TOGETHER, MOST_COMPARED, MOST_ENTRIES)
     with expressions.together():
         for file in files:
             problems += file.problems
             found += file.variants
             for each in file.sets:
-                left -= compared(each, around.objects)
-                if left < 0:
-                    told = messages.too_many_compared(MOST_COMPARED)
-                    problems.append(_at(each.origin, *told))
-                    continue
-                made = _of_set(each, around, MOST_TOGETHER - len(found))
+                room.downstreams = MOST_TOGETHER - len(found)
+                made = _of_set(each, around, room)
                 if isinstance(made, Problem):
                     problems.append(made)
                 else:
                     found += made
-    refused = dict(_refused(found, around))
-    problems += sorted(
-        _at(found[index].origin, text, fix) for index, (text, fix) in refused.items()
-    )
+    refused = {i: _at(found[i].origin, *told) for i, told in _refused(found, around)}
+    problems += sorted(refused.values())
     kept = [each for index, each in enumerate(found) if index not in refused]
     kept.sort(key=lambda each: each.spec.downstream)
     return Resolution(tuple(kept), tuple(dict.fromkeys(problems)), complete=not problems)
@@ -144,15 +148,22 @@ def _missing(upstream: Upstream) -> tuple[str, str]:
     return messages.set_upstream_missing(upstream.package, upstream.revision, upstream.repo)
 
 
-def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Variant] | Problem:
+def _of_set(variants: VariantSet, around: Surroundings, room: _Room) -> list[Variant] | Problem:
+    room.compared -= compared(variants, around.objects)
+    if room.compared < 0:
+        return _at(variants.origin, *messages.too_many_compared(MOST_COMPARED))
     revision = around.revision(variants.upstream)
     if revision is None:
         return _at(variants.origin, *_missing(variants.upstream))
     chosen = list(islice(unrolled(variants, around.objects), MOST_DOWNSTREAMS + 1))
     if len(chosen) > MOST_DOWNSTREAMS:
         return _at(variants.origin, *messages.too_many(variants.name, MOST_DOWNSTREAMS))
-    if len(chosen) > room:
+    if len(chosen) > room.downstreams:
         return _at(variants.origin, *messages.too_many_together(MOST_TOGETHER))
+    sizes = [t.template.size if t.template else 0 for t in variants.targets]
+    room.entries -= sum(sizes[each.target] for each in chosen)
+    if room.entries < 0:
+        return _at(variants.origin, *messages.too_large_together(MOST_ENTRIES))
     by_selected = [topics.of_selected(t, asked=around.topics) for t in variants.targets]
     by_downstream = [topics.of_downstream(t, asked=around.topics) for t in variants.targets]
     origin = variants.origin
@@ -196,11 +207,11 @@ def _refused(
     variants: list[Variant], around: Surroundings
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the positions of rules that do not count, and why; the reason told last is kept."""
-    yield from _inside_others(variants, around)
+    faults = [naming.package_problem(around.downstream(each).package) for each in variants]
+    yield from _inside_others([(i, variants[i]) for i, it in enumerate(faults) if not it], around)
     yield from _circles(variants, around)
-    for index, each in enumerate(variants):
+    for index, (each, problem) in enumerate(zip(variants, faults, strict=True)):
         spec = each.spec
-        problem = naming.package_problem(spec.downstream.package)
         both = (spec.upstream.repo, spec.downstream.repo)
         unknown = [each for each in both if each not in around.repositories]
         if problem:
@@ -232,17 +243,18 @@ def _beside(same: list[int]) -> Iterator[tuple[int, list[int], int]]:
 
 
 def _inside_others(
-    variants: list[Variant], around: Surroundings
+    variants: Sequence[tuple[int, Variant]], around: Surroundings
 ) -> Iterator[tuple[int, tuple[str, str]]]:
-    paths = {around.downstream(each): index for index, each in enumerate(variants)}
-    for downstream, index in paths.items():
+    """Yield those of some rules, each with its position; no path has more than a hundred parts."""
+    paths = {around.downstream(each): (index, each.spec.downstream) for index, each in variants}
+    for downstream, (index, inner) in paths.items():
         parts = downstream.package.split("/")
-        for length in range(1, len(parts)):
+        for length in range(len(parts) - 1, 0, -1):
             outer = Downstream(downstream.repo, "/".join(parts[:length]))
-            if outer in paths:
-                for each in (index, paths[outer]):
-                    inner = variants[index].spec.downstream
-                    yield each, messages.inside_another(f"{inner}", outer.package)
+            if outer in paths:  # which is told itself where it lies inside of another
+                told = messages.inside_another(f"{inner}", outer.package)
+                yield from ((each, told) for each in (index, paths[outer][0]))
+                break
 
 
 def _circles(

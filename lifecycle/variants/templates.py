@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from cadlib.yaml import Value
 from lifecycle.messages import porch as texts
-from lifecycle.variants.expressions import ExpressionError, Input, Inputs, compiled
+from lifecycle.variants.costs import Input, Inputs
+from lifecycle.variants.expressions import ExpressionError, compiled
 from lifecycle.variants.objects import KubeObject
 from lifecycle.variants.targets import Chosen
 from lifecycle.variants.values import (

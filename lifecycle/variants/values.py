@@ -205,6 +205,15 @@ class Variant:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _size(value: object) -> int:
+    """Entries and texts of a value, with one more for each 100 characters."""
+    if isinstance(value, str):
+        return 1 + len(value) // 100
+    if isinstance(value, Mapping):
+        return 1 + sum(_size(key) + _size(each) for key, each in value.items())
+    return 1 + sum(map(_size, value)) if isinstance(value, list | tuple) else 1
+
+
 # --- sets -----------------------------------------------------------------------------------------
 
 
@@ -262,6 +271,15 @@ class Template:
     mutators: tuple[FunctionTemplate, ...] = ()
     validators: tuple[FunctionTemplate, ...] = ()
     injectors: tuple[InjectorTemplate, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """What it takes for each downstream: its entries, and one for each 100 characters."""
+        written = (self.labels, self.annotations, self.context, self.context_removed)
+        functions = (*self.mutators, *self.validators)
+        names = tuple(each.injector.name for each in self.injectors)
+        whole = sum(map(_size, (*written, names, *(each.function for each in functions))))
+        return whole + len(self.expressions)
 
     @property
     def expressions(self) -> tuple[str, ...]:

@@ -29,8 +29,9 @@ from lifecycle.variants import (
     validation,
 )
 from lifecycle.variants.actions import CreateDraft
+from lifecycle.variants.costs import Input
 from lifecycle.variants.decision import decide
-from lifecycle.variants.expressions import ExpressionError, Input, compiled
+from lifecycle.variants.expressions import ExpressionError, compiled
 from lifecycle.variants.facts import OwnedRevision, PublishedFacts, Stage, VariantFacts
 from lifecycle.variants.injection import InjectionPoint
 from lifecycle.variants.objects import KubeObject, Objects, of_value

@@ -12,11 +12,13 @@ from cadlib.errors import Place
 from cadlib.findings import Severity
 from lifecycle.messages import configuration
 from lifecycle.messages import variants as texts
-from lifecycle.policy import ObjectFolder, VariantUse
+from lifecycle.policy import NamedRepository, ObjectFolder, VariantUse
+from lifecycle.variants import expressions
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.values import Downstream
 from tests.bot.look.test_impact_variants import HEAD, Trees
 from tests.lifecycle.variants.samples import VARIANT
+from tests.lifecycle.variants.test_resolution import SET
 
 
 def test_files_that_are_a_folder_or_not_there_are_told() -> None:
@@ -71,6 +73,30 @@ def test_folders_are_read_up_to_a_bound_for_all_of_them(monkeypatch: pytest.Monk
     assert "MiB together" in found.problems[-1].text
     assert any("MiB together" in each.message for each in told)
     assert len(git.read) <= 2 * 3 + 2  # for what is read, whether topics are asked for, findings
+
+
+def test_expressions_of_all_files_are_compiled_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut refused: each file by itself is bounded, and resolving them compiles all again."""
+    used: list[str] = []
+    kept = expressions._compiled
+
+    def counted(text: str) -> expressions.Expression:
+        used.append(text)
+        return kept(text)
+
+    monkeypatch.setattr(expressions, "_compiled", counted)
+    monkeypatch.setattr(expressions, "MOST_COMPILED", 30)
+    template = "template: {downstream: {packageExpr: \"'net' + target.repo\"}}"
+    rule = f"{SET}  - repositories: [{{name: base}}]\n    {template}\n"
+    git = Trees({HEAD: {"v/a.yaml": rule, "v/b.yaml": rule.replace("'net'", "'ten'")}})
+    use = VariantUse(files=("v/*.yaml",), repositories={"base": NamedRepository()})
+
+    found = read(git, HEAD, "acme/rules", use)
+
+    assert used == ["'net' + target.repo"]
+    assert ["together" in each.text for each in found.problems] == [True]
 
 
 def book(repository: str, *packages: str) -> RuleBook:

@@ -4,11 +4,13 @@ import tracemalloc
 
 import pytest
 
+from lifecycle.variants import expressions
+from lifecycle.variants.costs import MOST_MADE, Input
 from lifecycle.variants.expressions import (
     MOST_CHARACTERS,
     MOST_RESULT,
+    MOST_SAID,
     ExpressionError,
-    Input,
     check,
     compiled,
     together,
@@ -234,3 +236,97 @@ def test_a_plain_pattern_may_stand_in_a_rule_for_thousands() -> None:
         }
 
     assert found == {"other"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "target.labels.all(k, target == upstream) ? 'a' : 'b'",
+        "target.labels.all(k, [target, target] != [upstream]) ? 'a' : 'b'",
+        "[target, target].all(k, upstream in target.labels.map(each, target)) ? 'a' : 'b'",
+    ],
+)
+def test_what_is_compared_counts(text: str) -> None:
+    """Short-cuts refused: matching counts alone; comparisons count as such, however large what they
+    compare is: 2,000 labels took 48 s in one expression, in which nothing else runs."""
+    both = {"labels": {f"k{number}": "v" for number in range(1500)}}
+
+    with pytest.raises(ExpressionError, match="cost limit exceeded"):
+        compiled(text).evaluate({"target": both, "upstream": both})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "target.labels.all(k, size(target.long) > 0 && size(target.long) > 1) ? 'a' : 'b'",
+        "target.labels.all(k, target[target.long] == '' || target[k] == '') ? 'a' : 'b'",
+    ],
+)
+def test_what_is_read_counts(text: str) -> None:
+    """The short-cut counts what is made: a long text was read a hundred times for each label, for
+    seconds."""
+    labels = {f"k{number}": "v" for number in range(500)}
+
+    with pytest.raises(ExpressionError, match="cost limit exceeded"):
+        compiled(text).evaluate({"target": {"labels": labels, "long": "a" * 300_000}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "target.labels.filter(k, k.endsWith('l-3')).map(k, k + '=' + target.labels[k])[0]",
+        "target.labels.all(k, upstream.labels.exists(u, u == k && upstream.labels[u] == 'v'))"
+        " ? 'label-3=v' : ''",
+        "upstream.labels == target.labels ? 'label-3=v' : ''",
+        "target.labels.exists(k, k in upstream.labels && k.size() == 7) ? 'label-3=v' : ''",
+    ],
+)
+def test_dozens_of_labels_may_be_compared(text: str) -> None:
+    """The short-cut refuses all that could be dear: real rules among it."""
+    both = {"labels": {f"label-{number}": "v" for number in range(3, 39)}}
+
+    assert compiled(text).evaluate({"target": both, "upstream": both}) == "label-3=v"
+
+
+def test_different_expressions_are_compiled_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cuts refused: each is bounded, and 2,000 of them in a file of 4 MiB took 15 s; what is
+    compiled is kept for good, 2 GB of it; what is refused is compiled again and again for nothing.
+    """
+    monkeypatch.setattr(expressions, "MOST_COMPILED", 9)
+
+    with together():
+        assert compiled("'a'") is compiled("'a'")
+        with together():
+            compiled("'b'")
+        with pytest.raises(ExpressionError, match="Syntax error"):
+            compiled("'c")
+        with pytest.raises(ExpressionError, match="by all expressions together"):
+            compiled("'c")
+        compiled("'a'")
+    with together():
+        compiled("'d'")
+    assert compiled("'d'") is not compiled("'d'")
+
+
+def test_what_is_refused_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut counts what is evaluated: inputs are counted for each, and 20,000 sets that
+    are refused took minutes."""
+    monkeypatch.setattr(expressions, "MOST_MADE_TOGETHER", MOST_MADE)
+    refused = compiled("['a']" + ".map(a, a + a)" * 25 + "[0]")
+
+    with together():
+        for _ in range(2):
+            with pytest.raises(ExpressionError):
+                refused.evaluate(INPUTS)
+        with pytest.raises(ExpressionError, match="by all expressions together"):
+            compiled("'a'").evaluate(INPUTS)
+
+
+@pytest.mark.parametrize("text", ["\n".join("$" * 900), "target[target.labels.long]"])
+def test_what_is_said_about_an_expression_is_cut(text: str) -> None:
+    """The short-cut keeps what the library says, which quotes lines and keys: 250 kB for each of
+    thousands of sets."""
+    with pytest.raises(ExpressionError) as caught:
+        compiled(text).evaluate({"target": {"labels": {"long": "x" * 250_000}}})
+
+    assert len(caught.value.text) == MOST_SAID + 1

@@ -1,8 +1,8 @@
-"""Regular expressions in expressions: what each could take."""
+"""What expressions tell about their cost: patterns, and what each could take; comparisons."""
 
 import pytest
 
-from lifecycle.variants.patterns import states, states_of
+from lifecycle.variants.patterns import comparisons, states, states_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,20 @@ def test_patterns_are_found_where_they_are_written_out(text: str, found: int | N
     """Short-cuts refused: words in texts and comments; a pattern that is put together; a brace that
     an escape hides."""
     assert states(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a == b", 1),
+        ("a != b && b==c", 2),
+        ("a <= b ? 'x' : 'y'", 0),
+        ("a == 'b' || 1 == c || a != r'x'", 0),
+        ("[a] == ['b'] || a in b", 2),
+        ("'a == b' // a == b", 0),
+        ("'' == a == b", 1),
+    ],
+)
+def test_comparisons_are_counted(text: str, found: int) -> None:
+    """Short-cuts refused: those in texts and comments; what a text stands beside may be a list."""
+    assert comparisons(text) == found

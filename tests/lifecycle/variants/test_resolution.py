@@ -34,7 +34,7 @@ def repositories(**labels: dict[str, str]) -> dict[str, KubeObject]:
     }
 
 
-def _resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -> Resolution:
+def resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -> Resolution:
     table = repositories() if known is None else known
     around = Surroundings(
         repositories=table, objects=Objects(table.values()), revision=lambda _: UP
@@ -42,14 +42,14 @@ def _resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -
     return resolve(files, around)
 
 
-def _set(targets: str, known: dict[str, KubeObject] | None = None) -> Resolution:
-    return _resolved(read(f"{SET}{targets}".encode(), "s.yaml"), known=known)
+def resolved_set(targets: str, known: dict[str, KubeObject] | None = None) -> Resolution:
+    return resolved(read(f"{SET}{targets}".encode(), "s.yaml"), known=known)
 
 
 def test_repositories_are_chosen_by_their_labels() -> None:
     known = repositories(north={"tier": "edge"}, south={"tier": "edge"}, mid={"tier": "core"})
 
-    found = _set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
+    found = resolved_set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
 
     assert [(each.name, str(each.spec.downstream)) for each in found.variants] == [
         ("all-north-net/core", "net/core in north"),
@@ -95,7 +95,7 @@ def test_one_rule_for_each_downstream() -> None:
     other = replace(VARIANT, name="others")
     whole = replace(VARIANT, name="whole", spec=replace(SPEC, downstream=Downstream("live", "x")))
 
-    found = _resolved(VariantFile(variants=(VARIANT, other, whole)))
+    found = resolved(VariantFile(variants=(VARIANT, other, whole)))
 
     assert [each.name for each in found.variants] == ["whole"]
     assert [each.text for each in found.problems] == [
@@ -109,8 +109,8 @@ def test_two_targets_of_a_set_that_agree_are_one() -> None:
     both = "  - repositories: [{name: live}]\n" * 2
     differ = both + "    template: {labels: {a: b}}\n"
 
-    assert len(_set(both).variants) == 1
-    (problem,) = _set(differ).problems
+    assert len(resolved_set(both).variants) == 1
+    (problem,) = resolved_set(differ).problems
     assert problem.text == (
         "the set all chooses net/core in live more than once, and its labels or the like differ"
     )
@@ -122,7 +122,7 @@ def test_a_downstream_inside_of_another_is_refused() -> None:
     outer = replace(VARIANT, name="out", spec=replace(SPEC, downstream=Downstream("live", "a")))
     beside = replace(VARIANT, name="by", spec=replace(SPEC, downstream=Downstream("live", "ab")))
 
-    found = _resolved(VariantFile(variants=(inner, outer, beside)))
+    found = resolved(VariantFile(variants=(inner, outer, beside)))
 
     assert [each.name for each in found.variants] == ["by"]
     assert {each.text for each in found.problems} == {
@@ -138,7 +138,7 @@ def test_packages_made_of_one_another_are_named_and_not_made() -> None:
         return replace(VARIANT, name=name, spec=spec)
 
     rules = (step("x", "a", "b"), step("y", "b", "c"), step("z", "c", "a"), step("w", "a", "d"))
-    found = _resolved(VariantFile(variants=rules))
+    found = resolved(VariantFile(variants=rules))
 
     assert [each.name for each in found.variants] == ["w"]
     assert {each.text for each in found.problems} == {
@@ -150,7 +150,7 @@ def test_two_rules_of_one_name_are_refused() -> None:
     """The short-cut tells them apart by their files: each takes out the other's functions."""
     other = replace(VARIANT, spec=replace(SPEC, downstream=Downstream("live", "other")))
 
-    found = _resolved(VariantFile(variants=(VARIANT, other)))
+    found = resolved(VariantFile(variants=(VARIANT, other)))
 
     assert found.variants == ()
     assert {each.text for each in found.problems} == {
@@ -179,7 +179,7 @@ def test_two_rules_of_one_name_are_refused() -> None:
 def test_what_comes_of_expressions_is_checked_like_what_is_written(
     targets: str, expected: str
 ) -> None:
-    found = _set(targets)
+    found = resolved_set(targets)
 
     assert (found.variants, [each.text for each in found.problems]) == ((), [expected])
     assert str(found.problems[0].place) == "s.yaml:7"
@@ -189,7 +189,7 @@ def test_while_a_file_is_broken_nothing_counts_as_removed() -> None:
     """The short-cut takes what is not there any more for removed, and proposes to delete it."""
     broken = read(b"kind: [", "b.yaml")
 
-    found = _resolved(VariantFile(variants=(VARIANT,)), broken)
+    found = resolved(VariantFile(variants=(VARIANT,)), broken)
 
     assert [each.name for each in found.variants] == ["edges"]
     assert not found.complete
@@ -212,7 +212,7 @@ def test_a_hundred_thousand_targets_are_refused_at_once() -> None:
     known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(100_000)})
 
     def choosing() -> None:
-        found = _set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
+        found = resolved_set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
         assert [each.text for each in found.problems] == [
             "the set all chooses more than 10,000 packages"
         ]
@@ -223,7 +223,7 @@ def test_a_hundred_thousand_targets_are_refused_at_once() -> None:
 def test_ten_thousand_packages_are_resolved() -> None:
     known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(9_998)})
 
-    found = _set(
+    found = resolved_set(
         "  - repositorySelector: {}\n"
         "    template:\n"
         "      downstream: {packageExpr: \"packageDefault + '/' + target.name\"}\n"
@@ -299,7 +299,7 @@ def test_all_expressions_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     template: {downstream: {packageExpr: "'net/' + target.name"}}
 """
 
-    found = _set(targets, known)
+    found = resolved_set(targets, known)
 
     assert found.variants == ()
     assert "by all expressions together" in found.problems[0].text
@@ -315,7 +315,7 @@ def test_results_of_expressions_take_no_more_memory_than_may_be(
     template: {downstream: {packageExpr: "'net/' + target.name"}}
 """
 
-    found = _set(targets, known)
+    found = resolved_set(targets, known)
 
     assert found.variants == ()
     assert "by all expressions together" in found.problems[0].text
@@ -331,7 +331,7 @@ def test_all_rules_together_choose_no_more_than_may_be(monkeypatch: pytest.Monke
         for name in ("a", "b")
     ]
 
-    found = _resolved(*files, known=known)
+    found = resolved(*files, known=known)
 
     assert [each.set for each in found.variants] == ["a", "a"]
     assert [each.path for each in found.problems] == ["b.yaml"]

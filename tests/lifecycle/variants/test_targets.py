@@ -22,9 +22,12 @@ def test_selectors_are_held_against_no_more_objects_than_may_be(
     )
     monkeypatch.setattr(resolution, "MOST_COMPARED", 3 * len(table))
 
-    def choosing(targets: int) -> Resolution:
-        none = "  - repositorySelector: {matchLabels: {tier: none}}\n"
+    def choosing(targets: int, by: str = "{matchLabels: {tier: none}}") -> Resolution:
+        none = f"  - repositorySelector: {by}\n"
         return resolve([read(f"{SET}{targets * none}".encode(), "s.yaml")], around)
 
+    values = ", ".join(f"v{number}" for number in range(100))
+    long = f"{{matchExpressions: [{{key: a, operator: In, values: [{values}]}}]}}"
     assert choosing(3).complete
+    assert not choosing(1, long).complete  # each value is compared
     assert "held against more than 12 objects together" in choosing(4).problems[0].text
