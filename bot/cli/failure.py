@@ -68,6 +68,14 @@ def _lines(error: Exception, command: str) -> list[str]:
                 f"error: this command needs {error.name}, which is not installed.",
                 f"Install it: pip install 'porchbot[{extra}]'",
             ]
+    if type(error).__module__ == "requests.exceptions":  # read by its name: 20 MB to import
+        address = getattr(getattr(error, "request", None), "url", None) or ""
+        host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        return [
+            f"error: {host or 'the forge'} does not answer ({type(error).__name__}).",
+            "Check the network, and PORCHBOT_GITLAB_URL or PORCHBOT_GITHUB_API_URL if the forge is"
+            " elsewhere.",
+        ]
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return [f"error: {where}{error.strerror}"]

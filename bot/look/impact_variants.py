@@ -182,7 +182,7 @@ class Compared:
     Attributes:
         changes: Downstreams that would be wanted otherwise.
         wanted: How many would be wanted.
-        problems: Rules that cannot be resolved, and could be before.
+        problems: Errors in the rules.
         unread: Something of other repositories was not read for it.
     """
 

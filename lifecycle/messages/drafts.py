@@ -154,7 +154,7 @@ def unchanged(word: str, state: DraftState) -> str:
 
 def committed_here(state: DraftState) -> str:
     """It was committed to the branch of the pull request."""
-    return f"committed to this branch: {quote(title(state))}.{_conflicted(state)}"
+    return f"Committed to this branch: {quote(title(state))}.{_conflicted(state)}"
 
 
 def opened(state: DraftState) -> str:

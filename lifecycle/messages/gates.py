@@ -261,8 +261,9 @@ def merge_effect(effect: Effect, base_ref: str) -> str:
         if effect.packages
         else []
     )
-    parts += [f"change {some(map(code, effect.files))}"] if effect.files else []
-    return f"merging would {' and '.join(parts)}, which is not part of the changes shown here"
+    unshown = "which is not part of the changes shown here"
+    parts += [f"change {some(map(code, effect.files))}, {unshown}"] if effect.files else []
+    return f"merging would {' and '.join(parts)}"
 
 
 def is_up_to_date(base_ref: str) -> str:

@@ -149,7 +149,7 @@ def _variants_titled(found: VariantsImpact) -> str:
     """What becomes of downstreams, in one line; "" where nothing does."""
     said = [f"{number(count, 'variant')} {_OUTCOMES[outcome]}" for outcome, count in found.counts]
     if found.problems:
-        said.append(f"{number(found.problems, 'rule')} for variants cannot be resolved")
+        said.append(f"{number(found.problems, 'error')} in rules for variants")
     if found.unread:
         said.append("Not compared: variants by what other repositories lend")
     return "; ".join(said)
@@ -181,8 +181,8 @@ def _variants(impact: Impact) -> list[str]:
         parts.append(f"{number(found.same, 'package')} would stay as wanted now.")
     if found.problems:
         parts.append(
-            f"{number(found.problems, 'rule')} cannot be resolved; the errors stand at their lines."
-            " While there are any, nothing is removed."
+            f"{number(found.problems, 'error')} in the rules, shown at the lines. While there are"
+            " any, nothing is removed."
         )
     if found.unread:
         parts.append(

@@ -49,7 +49,7 @@ def unknown(base_ref: str) -> str:
 
 def up_to_date(base_ref: str) -> str:
     """The answer to `/rebase` where there is nothing to do."""
-    return f"already up to date: this branch contains all of {code(base_ref)}."
+    return f"Already up to date: this branch contains all of {code(base_ref)}."
 
 
 def updated(proposal: Proposal) -> str:
@@ -58,7 +58,7 @@ def updated(proposal: Proposal) -> str:
     by_field = f", and {names(both)} merged by resource and field" if both else ""
     place = proposal.place
     return (
-        f"merged {code(place.base_ref)} at {code(place.base[:10])} into this branch{by_field}. The"
+        f"Merged {code(place.base_ref)} at {code(place.base[:10])} into this branch{by_field}. The"
         " new head is now rendered and checked; packages that this changes need approval again."
     )
 

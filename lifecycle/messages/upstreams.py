@@ -157,7 +157,10 @@ def no_version(ref: str, place: str, *, served: bool = False) -> Problem:
     """A ref that is not there; in one that is `served`, a folder may be meant as a repository."""
     check = "Check the path and the version; it may have been deleted or renamed"
     if served:
-        check += ". A repository that porchbot does not serve is taken for a folder"
+        check += (
+            ". A repository that porchbot does not serve, or that the person who asks may not read,"
+            " is taken for a folder"
+        )
     return f"{place} has no tag, branch or commit {ref!r}", check
 
 

@@ -5,6 +5,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import requests
 
 from bot.cli import failure, terminal
 from bot.cli.dropin import CommandFailure
@@ -48,6 +49,16 @@ def test_a_bug_is_one_line_and_a_hint(
     ]
     monkeypatch.setenv("PORCHBOT_TRACEBACK", "1")
     assert told(ValueError("x"), capsys)[-1] == "ValueError: x"
+
+
+def test_a_forge_that_does_not_answer_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    """The short-cut tells whatever the library says, and asks for a report."""
+    request = requests.Request("GET", "https://me:secret@gitlab.example:8080/api/v4").prepare()
+    said = told(requests.ConnectionError("HTTPSConnectionPool(...)", request=request), capsys)
+
+    assert said[0] == "error: gitlab.example:8080 does not answer (ConnectionError)."
+    assert "PORCHBOT_GITLAB_URL" in said[1]
+    assert told(requests.Timeout(), capsys)[0] == "error: the forge does not answer (Timeout)."
 
 
 def test_every_library_of_an_extra_is_known() -> None:

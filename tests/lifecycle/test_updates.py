@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]
     "unasked on a branch of any name": (ITSELF, MERGES, False, {"head_ref": "x"}, False, ""),
     "conflicts, unasked": (ITSELF, CLASHES, False, {}, False, "here `<3>`, in `main` `2`"),
     "conflicts": (OUTDATED, CLASHES, True, {}, False, "`spec.replicas`: was `1`, here `<3>`"),
-    "nothing to do": (PROPOSAL, Update(), True, {}, False, "already up to date"),
+    "nothing to do": (PROPOSAL, Update(), True, {}, False, "Already up to date"),
     "a fork": (OUTDATED, None, True, {"same_repository": False}, False, "is in a fork"),
     "published from": (OUTDATED, MERGES, True, {"head_ref": "main"}, False, "published from"),
     "in a fork, with read access": (

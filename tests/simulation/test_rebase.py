@@ -52,5 +52,5 @@ def test_killed_at_a_call(port: str, call: int, fault: forge_calls.Fault) -> Non
     [said] = [each.body for each in answers]
     # Whoever comes between the push and the answer finds nothing left to do, and says that.
     between = (port, call) in {(GIT, 0), (FORGE, 0)}
-    assert "merged `main`" in said or (between and "already up to date" in said)
+    assert "Merged `main`" in said or (between and "Already up to date" in said)
     assert len([r for r in asked.reactions if r.user.login == BOT]) <= 1

@@ -135,7 +135,7 @@ def test_another_revision_and_other_resources_are_told_apart(play: World) -> Non
 
     number = proposes(play, "people/wrong", {"variants/edges.yaml": "kind: Nothing\n"})
     title, text = says(play, number)
-    assert title == "1 rule for variants cannot be resolved"
+    assert title == "1 error in rules for variants"
     assert "While there are any, nothing is removed." in text
 
 

@@ -63,7 +63,7 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
     author.waits_for_answer(other, "into this branch, and `net/core` merged by resource and field")
     play.rests()
     author.says(other, "/rebase")
-    author.waits_for_answer(other, "already up to date")
+    author.waits_for_answer(other, "Already up to date")
     play.rests()
     head = author.pull(other).head
     assert author.commit(head).parents == (before, author.tags()["net/core/v2"])

@@ -74,7 +74,7 @@ def test_on_a_pull_request_of_either_forge(
     asked = ("set", "--repository", "acme/blueprints", "--on", str(number), "data.size=5")
     done = runs(play, monkeypatch, "author", *asked)
     assert done.exit_code == 0, done.output
-    assert "committed to this branch: Set data.size to 5 in net/core." in done.output
+    assert "Committed to this branch: Set data.size to 5 in net/core." in done.output
     assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
     assert "<!--" not in done.output
     at = ("rebase", "--repository", "acme/blueprints")
@@ -91,7 +91,7 @@ def test_on_a_pull_request_and_with_what_is_wrong(
     repo = ("--repository", "acme/blueprints")
     done = runs(play, monkeypatch, "author", "set", *repo, "--on", str(number), "data.size=5")
     assert done.exit_code == 0, done.output
-    assert "committed to this branch: Set data.size to 5 in net/core." in done.output
+    assert "Committed to this branch: Set data.size to 5 in net/core." in done.output
     play.rests()
     before = len(play.author.comments(number))
 

@@ -107,7 +107,7 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     play.author.says(draft.number, "/upgrade v2")
     answer = play.author.waits_for_answer(draft.number, "Upgrade net/mine to v2")
     play.rests()
-    assert "committed to this branch" in answer
+    assert "Committed to this branch" in answer
     branch = "drafts/net/mine/w2"
     assert 'size: "9"' in play.author.reads("net/mine/settings.yaml", branch)
     told = play.author.waits_for_summary(draft.number, "upgrade conflict 1 of 1")
@@ -230,7 +230,7 @@ def test_a_package_is_moved_to_another_upstream_in_a_draft_that_changes_nothing_
     play.author.says(draft.number, "/rebase net/edge onto net/other@v1")
     play.author.waits_for_answer(draft.number, "this discussion is about")
     play.author.says(draft.number, "/rebase net/mine onto net/other@v1")
-    play.author.waits_for_answer(draft.number, "committed to this branch: Rebase net/mine onto")
+    play.author.waits_for_answer(draft.number, "Committed to this branch: Rebase net/mine onto")
     play.rests()
     branch = "drafts/net/mine/edit"
     text = play.author.reads("net/mine/settings.yaml", branch)

@@ -15,6 +15,7 @@ import click
 from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import speaking, spoken
+from cadlib.update.upstream import STRATEGIES
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.markdown import plain
@@ -49,7 +50,7 @@ PACKAGE = click.option("--package", default="", metavar="PATH", help="The packag
 PROPOSE = click.option(
     "--propose", is_flag=True, help="Propose it at once. Default: leave it a draft."
 )
-STRATEGY = click.option("--strategy", default="", metavar="NAME", help="How upgrades merge.")
+STRATEGY = click.option("--strategy", type=click.Choice(STRATEGIES), help="How upgrades merge.")
 
 
 def _asks(
@@ -222,8 +223,8 @@ eval_ = _asks(
 rebase = _asks(
     "rebase",
     "[PACKAGE] [onto UPSTREAM]",
-    "Bring a pull request, or the open draft of a package, up to date with its base branch; or move"
-    " a package to another upstream.",
+    "Update a pull request or the open draft of a package from its base branch, or move a package"
+    " to another upstream.",
     "net/core onto acme/blueprints/net@v3",
 )
 resume = _asks(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from bot.cli import terminal
 from bot.cli.dropin import CommandFailure
@@ -90,6 +91,26 @@ def options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def refuse(*more: str) -> None:
+    """Refuse options that only say something with --selector: nobody expects them to be ignored.
+
+    Args:
+        more: Parameters of the command beside those of `options`.
+
+    Raises:
+        CommandFailure: One was given.
+    """
+    context = click.get_current_context()
+    ours = {"yes", "dry_run", "most", "go_on", "wait", *more}
+    for each in context.command.params:
+        given = context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
+        if each.name in ours and given:
+            name = each.opts[0]
+            raise CommandFailure(
+                f"{name} goes with --selector alone, such as path=net/core. Nothing was done"
+            )
 
 
 def run(job: Job, repositories: Sequence[str], how: How) -> None:

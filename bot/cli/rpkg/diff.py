@@ -43,14 +43,15 @@ def command(
     default branch at the forge. The bot answers `/diff PACKAGE` on the dashboard issue, which takes
     the package's open draft into account.
 
-    OWNER/NAME// in front of a package names its repository, which is read with GITHUB_TOKEN unless
-    a clone of it is given. Values of Secrets are not shown. The exit status is 0 whether they
-    differ or not.
+    OWNER/NAME// in front of a package names its repository, which is read with GITHUB_TOKEN or
+    GITLAB_TOKEN unless a clone of it is given. Values of Secrets are not shown. The exit status is
+    0 whether they differ or not.
     """
     first = _read(old)
     wanted = [first, replace(first, ref="HEAD") if new is None else _read(new)]
     named = {each.repository: None for each in wanted if each.repository}
-    local = list(folders) or ([Path()] if any(not each.repository for each in wanted) else [])
+    unnamed = not repositories and any(not each.repository for each in wanted)
+    local = list(folders) or ([Path()] if unnamed else [])
 
     def show(found: list[Source]) -> None:
         before, after = (_files(found, each) for each in wanted)

@@ -33,7 +33,11 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 rpkg = DropInGroup(
     name="rpkg",
     lazy=_COMMANDS,
-    help="List packages in repositories, and let the bot make drafts of them.",
+    help="""List packages in repositories, and let the bot make drafts of them.
+
+    GITHUB_TOKEN (or GH_TOKEN) is a token for GitHub, or for the server in PORCHBOT_GITHUB_API_URL;
+    GITLAB_TOKEN is one for gitlab.com, or for the server in PORCHBOT_GITLAB_URL.
+    """,
     examples="""
     # Show which packages were made from which, in this folder's repository and in another one.
     $ porchbot rpkg graph --repository acme/clusters

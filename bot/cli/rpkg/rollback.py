@@ -58,6 +58,7 @@ def command(
     With --selector, each package that matches gets its own pull request.
     """
     if selector is None:
+        bulk.refuse("to")
         if len(repositories) > 1:
             raise CommandFailure("name one --repository, or say --selector")
         asking.ask("rollback", args, "".join(repositories), number, timeout)

@@ -291,7 +291,8 @@ def named(command: Any) -> Any:
             "repositories",
             metavar="OWNER/NAME",
             multiple=True,
-            help="Repository at the forge, read with GITHUB_TOKEN; may be repeated.",
+            help="Repository at the forge, read with GITHUB_TOKEN or GITLAB_TOKEN; may be"
+            " repeated.",
         ),
         click.option(
             "--repo",

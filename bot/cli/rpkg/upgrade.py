@@ -67,7 +67,7 @@ def command(
     repositories: tuple[str, ...],
     number: int | None,
     timeout: int,
-    strategy: str,
+    strategy: str | None,
     propose: bool,
     together: bool,
     selector: PackageSelector | None,
@@ -88,6 +88,7 @@ def command(
         job = kind(selector, _revision_of(args), given)
         bulk.run(job, repositories, bulk.how(how, timeout))
         return
+    bulk.refuse()
     if discover is None:
         if folders or len(repositories) > 1:
             raise CommandFailure("name one --repository to upgrade in, or say --discover")

@@ -666,7 +666,8 @@ async def test_what_is_not_there(stage: Stage) -> None:
         UpstreamFault.MISSING,
         "acme/blueprints//net/core has no tag, branch or commit 'v9'."
         " Check the path and the version; it may have been deleted or renamed. A repository that"
-        " porchbot does not serve is taken for a folder.",
+        " porchbot does not serve, or that the person who asks may not read, is taken for a"
+        " folder.",
     )
     assert await stage.refused("acme/blueprints//net/cor@main") == (
         UpstreamFault.MISSING,

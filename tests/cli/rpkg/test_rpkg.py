@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli.root import main
+from bot.cli.rpkg import asking, sources
 from bot.cli.rpkg.sources import Source
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n"
@@ -241,6 +242,51 @@ def test_two_revisions_of_any_two_packages(two: tuple[Clone, Clone]) -> None:
     assert ran("diff", "net/core", clones=two[:1]).output == ""
     missing = ran("diff", "net/core@v1", "net/core@v9", clones=two)
     assert "acme/blueprints has no tag net/core/v9. Name a revision such as v3" in missing.output
+
+
+def test_no_folder_is_read_where_another_repository_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut reads the current folder for each package without a repository in front."""
+    read = list[tuple[list[Path], list[str]]]()
+    monkeypatch.setattr(sources, "read", lambda local, there, _: read.append((local, there)))
+    for given in (["--repository", "acme/x"], ["--repository", "acme/x", "--repo", "a"], []):
+        CliRunner().invoke(main, ["rpkg", "diff", "net/core@v1", *given], prog_name="porchbot")
+
+    assert read == [([], ["acme/x"]), ([Path("a")], ["acme/x"]), ([Path()], [])]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("upgrade net/core", o) for o in ("--dry-run", "--yes", "--go-on", "--wait=1")),
+        ("upgrade --discover=upstream", "--dry-run"),
+        ("rollback net/core@v1", "--dry-run"),
+        ("rollback net/core@v1", "--to=v2"),
+    ],
+)
+def test_what_says_how_to_do_many_is_not_ignored_for_one(
+    command: str, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut ignores it: with --dry-run the draft is opened all the same."""
+    asked = list[object]()
+    monkeypatch.setattr(asking, "ask", lambda *given: asked.append(given))
+    given = ["rpkg", *command.split(), "--repository", "acme/x", option]
+
+    done = CliRunner().invoke(main, given, prog_name="porchbot")
+
+    name = option.partition("=")[0]
+    assert f"{name} goes with --selector alone, such as path=net/core. Nothing" in done.output
+    assert (done.exit_code, asked) == (1, [])
+
+
+def test_strategies_are_named_before_anything_is_asked() -> None:
+    """The short-cut asks the bot, which takes any name where the draft is there already."""
+    given = ["rpkg", "upgrade", "--repository", "acme/x", "net/core", "--strategy", "nonsense"]
+    done = CliRunner().invoke(main, given, prog_name="porchbot")
+
+    assert done.exit_code == 1
+    assert "'resource-merge', 'fast-forward', 'force-delete-replace'" in done.output
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
