@@ -97,9 +97,13 @@ async def cloneable(
     if not default or default.lower() == served.repository.full_name.lower():
         return ()
     newest: dict[str, int] = {}
-    for each in await around.named(served.id.forge, [default]):
-        if not await around.may_read(each, served.repository, None):
-            continue
+    try:
+        there = await around.named(served.id.forge, [default])
+        shown = [e for e in there if await around.may_read(e, served.repository, None)]
+    except _AWAY as error:
+        log.info("upstream not asked", place=default, error=str(error))
+        return ()
+    for each in shown:
         async for package, number, _ in store.revisions.all_revisions(each.id):
             newest[package] = max(number, newest.get(package, 0))
     return tuple(

@@ -5,7 +5,9 @@ not everybody may see could be guessed from how many packages there would be.
 """
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.look.impact_variants import Lent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
@@ -46,9 +48,10 @@ class VariantsAround:
     async def named(self, names: Collection[str]) -> Mapping[str, str]:
         """Those that everybody can read, or nobody else than who can read this one."""
         me, around = self._served.repository, self._serving.around
-        there = await around.named(self._served.id.forge, sorted(names))
-        return {
-            each.full_name.lower(): each.full_name
-            for each in there
-            if await around.is_shown(each, me, ())
-        }
+        found = dict[str, str]()
+        for each in await around.known(self._served.id.forge, sorted(names)):
+            with suppress(ForgeBusyError, ForgeRefusedError):  # nobody can tell: it is not shown
+                there = await around.reached(each)
+                if there is not None and await around.is_shown(there, me, ()):
+                    found[there.full_name.lower()] = there.full_name
+        return found

@@ -10,6 +10,8 @@ Rules:
 4. What nobody published is not the newest, whatever its number, nor what was published from a draft
    that its commit names, and no person gets it by its number (ADR 78). What is read is what was
    judged.
+
+Longer than 400 lines: what is read of a repository, and for whom, is told from one state of it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +20,14 @@ import structlog
 
 from bot import config
 from bot.clock import Clock, Offload
-from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
+from bot.forges.port import (
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Repository,
+)
 from bot.git.port import Mirror, Mirrors, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
 from bot.store.values import ServedName
@@ -59,6 +68,7 @@ class ServedUpstreams:
         offload: Where git is read.
 
     Attributes:
+        forges: Their names, sorted.
         knowing: What is known of commits.
     """
 
@@ -72,6 +82,7 @@ class ServedUpstreams:
         offload: Offload,
     ) -> None:
         self._forges = forges
+        self.forges = tuple(sorted(forges))
         self._mirrors = mirrors
         self._repositories = repositories
         self._publications = publications
@@ -81,30 +92,32 @@ class ServedUpstreams:
 
     async def named(self, forge: str, full_names: Sequence[str]) -> tuple[Repository, ...]:
         """Return the repositories of these names at a forge, in the order of the names."""
+        found = [await self.reached(each) for each in await self.known(forge, full_names)]
+        return tuple(each for each in found if each is not None)
+
+    async def known(self, forge: str, full_names: Sequence[str]) -> tuple[ServedName, ...]:
+        """Return what the database knows by these names at a forge, in their order."""
         known = {
             each.full_name.lower(): each
             for each in await self._repositories.named(forge, full_names)
         }
-        found = []
-        for name in dict.fromkeys(each.lower() for each in full_names):
-            served = known.get(name)
-            if served is None:
-                continue
-            try:
-                there = await self._forges[forge].repository_by_id(served.id, served.installation)
-            except ForgeMissingError:
-                continue  # it is not ours any more, as discovery will find
-            if there.full_name.lower() == name:  # else the name may be another's by now
-                found.append(there)
-        return tuple(found)
+        named = dict.fromkeys(each.lower() for each in full_names)
+        return tuple(known[each] for each in named if each in known)
+
+    async def reached(self, name: ServedName) -> Repository | None:
+        """Return a repository as its forge has it now; None if it has that name no more."""
+        try:
+            forge = self._forges[name.id.forge]
+            there = await forge.repository_by_id(name.id, name.installation)
+        except ForgeMissingError:
+            return None  # it is not ours any more, as discovery will find
+        same = there.full_name.lower() == name.full_name.lower()
+        return there if same else None  # the name may be another's by now
 
     async def at(self, location: Location) -> Repository | None:
         """Return the repository at a location; None for one that is not served."""
-        # A forge may stand below a path of its host: its names begin somewhere in the path.
-        parts = location.path.split("/")
-        names_ = ["/".join(parts[start:]) for start in range(len(parts) - 1)]
-        for forge in sorted(self._forges):
-            for each in await self.named(forge, names_):
+        for forge in self.forges:
+            for each in await self.named(forge, location.names):
                 if locate(each.clone_url) == location:
                     return each
         return None
@@ -122,12 +135,15 @@ class ServedUpstreams:
     async def may_be_named(
         self, name: ServedName, to: Repository, askers: Sequence[Person]
     ) -> bool:
-        """Tell whether a repository may be named where all see it who may read another one."""
+        """Tell whether a repository may be named where all see it who may read another one.
+
+        Not where its forge does not say so now: another repository's look goes on without it.
+        """
         try:
             found = await self._forges[name.id.forge].repository_by_id(name.id, name.installation)
-        except (ForgeMissingError, KeyError):
+            return await self.is_shown(found, to, askers)
+        except (ForgeBusyError, ForgeRefusedError, KeyError):
             return False
-        return await self.is_shown(found, to, askers)
 
     async def is_shown(self, found: Repository, to: Repository, askers: Sequence[Person]) -> bool:
         """As `may_be_named`, of a repository as its forge shows it now."""

@@ -12,6 +12,7 @@ from bot.upstream.doors import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.places import Place
 from bot.upstream.port import FetchedUpstream
+from bot.upstream.readers import Readable, Readers
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef
@@ -98,6 +99,7 @@ class AllUpstreams:
         self, served: ServedUpstreams, elsewhere: Fetcher, offload: Offload, homes: Homes
     ) -> None:
         self._served = served
+        self._readers = Readers(served)
         self._elsewhere = elsewhere
         self._offload = offload
         self._homes = homes
@@ -116,14 +118,14 @@ class AllUpstreams:
             reference = from_lock(reference)
         if isinstance(reference, GitReference):
             location = locate(reference.repo)
-            found = await self._served.at(location) if location else None
-            if found is None or not await self._served.may_read(found, into, caller):
+            told = await self._readers.at(location, into, caller) if location else Readable()
+            if not told.found:
                 if location is not None:  # before a forge is asked about a name that somebody wrote
                     _admit(reference, location, policy)
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
-                reader = PUBLIC if found else self._asker(location, _reader(into))
+                reader = PUBLIC if told.hidden else self._asker(location, _reader(into))
                 return await self._from_elsewhere(reference, reader, into, caller, policy)
-            place = Place(found, reference.directory)
+            place = Place(told.found[0], reference.directory)
         else:
             place = await self._place(reference, into, caller, policy)
         return await self._from_served(place, reference.ref, into, caller, policy)
@@ -187,18 +189,16 @@ class AllUpstreams:
                 "/".join(parts[:end]).lower(): "/".join(parts[end:])
                 for end in range(min(len(parts), MOST_PARTS), 1, -1)
             }
-        for found in await self._served.named(into.id.forge, list(named)):
-            if await self._served.may_read(found, into, caller):
-                return Place(found, named[found.full_name.lower()])
+        for found in (await self._readers.named(into.id.forge, list(named), into, caller)).found:
+            return Place(found, named[found.full_name.lower()])
         if reference.repository and reference.repository.lower() != into.full_name.lower():
             problem = texts.unserved(reference.package, reference.repository)
             raise UpstreamError(UpstreamFault.MISSING, *problem)
         default = use.default_repository(policy)
         if not default or reference.repository:
             return Place(into, reference.package)
-        for found in await self._served.named(into.id.forge, [default]):
-            if await self._served.may_read(found, into, caller):
-                return Place(found, reference.package)
+        for found in (await self._readers.named(into.id.forge, [default], into, caller)).found:
+            return Place(found, reference.package)
         raise UpstreamError(UpstreamFault.MISSING, *texts.unserved(reference.package, default))
 
     def _judge(
@@ -240,16 +240,16 @@ class AllUpstreams:
                         raise UpstreamError(UpstreamFault.REFUSED, *problem) from None
                     known.add(on.location)
                     # As a repository does by a name that it had before.
-                    found = await self._served.at(on.location)
-                    if found is None:
+                    told = await self._readers.at(on.location, into, caller)
+                    if told.found:
+                        # By its former name no other revisions count than by its own.
+                        place = Place(told.found[0], reference.directory)
+                        return await self._from_served(place, reference.ref, into, caller, policy)
+                    if told.hidden:
+                        reader = PUBLIC
+                    else:
                         unserved.append(on.location)
                         reader = self._asker(on.location, reader)
-                    elif await self._served.may_read(found, into, caller):
-                        # By its former name no other revisions count than by its own.
-                        place = Place(found, reference.directory)
-                        return await self._from_served(place, reference.ref, into, caller, policy)
-                    else:
-                        reader = PUBLIC
                     continue
                 except UpstreamError:  # what is missing there is told to nobody either
                     if reader == PUBLIC or not await self._is_ours(unserved, reader):

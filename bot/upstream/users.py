@@ -7,7 +7,9 @@ those are named as well that all who ask may read; of the others there is only a
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bot.forges.port import Repository
+import structlog
+
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
 from bot.store.port import UpstreamUses
 from bot.store.values import ServedName, UpstreamUse, UpstreamUser
 from bot.upstream.served import ServedUpstreams
@@ -16,6 +18,8 @@ from lifecycle.access import Person
 from lifecycle.ledger import LedgerEntry
 from lifecycle.upstreams.graph import Package, Upstream
 from lifecycle.upstreams.locations import Location, locate
+
+log = structlog.get_logger()
 
 MOST_ASKED = 30
 """Repositories of users that one question asks about; users in others are only counted."""
@@ -104,9 +108,7 @@ class UpstreamUsers:
             if location is None or location == home or revision is None:
                 continue
             if location not in known:
-                there = await self._served.at(location)
-                seen = there and await self._served.is_shown(there, repository, askers)
-                known[location] = there if seen else None
+                known[location] = await self._shown(location, repository, askers)
             there = known[location]
             if there is None:
                 continue
@@ -114,6 +116,18 @@ class UpstreamUsers:
             if entry is not None:
                 found.append((use, entry))
         return tuple(found)
+
+    async def _shown(
+        self, location: Location, to: Repository, askers: Sequence[Person]
+    ) -> Repository | None:
+        """The repository at a location, where it may be named; its forge must say so now."""
+        try:
+            there = await self._served.at(location)
+            seen = there is not None and await self._served.is_shown(there, to, askers)
+        except (ForgeBusyError, ForgeRefusedError) as error:
+            log.info("upstream not asked", place=str(location), error=str(error))
+            return None
+        return there if seen else None
 
     async def _seen(
         self, repository: Repository, users: Sequence[UpstreamUser], askers: Sequence[Person]

@@ -141,7 +141,7 @@ def unserved(package: str, repository: str) -> Problem:
     """A package in a repository that is not served, as far as whoever asks may see."""
     return (
         f"{repository} with the package {package or '.'} is not known here: porchbot does not serve"
-        " it, or the person who asks may not read it",
+        " it, or its forge does not say now that the person who asks may read it",
         "Check the name, install porchbot there, or write the address of the repository with //"
         " before the path; for a variant, that repository must list yours in `upstreams.share`, by"
         " its number if another repository had that name before",

@@ -39,6 +39,12 @@ class Location:
     def __str__(self) -> str:
         return f"{self.host}/{self.path}"
 
+    @property
+    def names(self) -> list[str]:
+        """What it may be called at its forge, which may be below a path of its host."""
+        parts = self.path.split("/")
+        return ["/".join(parts[start:]) for start in range(len(parts) - 1)]
+
 
 def locate(address: str) -> Location | None:
     """Return the location of a repository; None for what names none.

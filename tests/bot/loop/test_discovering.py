@@ -10,7 +10,7 @@ from bot.loop.dry_merges import Behind
 from bot.loop.repository import ServedRepository
 from bot.store.values import UpstreamUse
 from lifecycle.facts.overview import ListedBehind
-from tests.bot.upstream.test_served import BLUEPRINTS, CLUSTERS, Stage, at_once
+from tests.bot.upstream.test_served import BLUEPRINTS, BUSY, CLUSTERS, TOKEN, Stage, at_once
 
 
 class _Served:
@@ -82,3 +82,18 @@ async def test_an_upstream_that_does_not_answer_is_passed_over() -> None:
     stage.remotes[BLUEPRINTS.clone_url].failing = True
 
     assert await behind(stage) == ()
+
+
+async def test_the_dashboard_does_without_an_upstream_whose_forge_does_not_answer() -> None:
+    """Short-cut refused: one repository keeps the dashboard of another from being written, which
+    tells people there that the bot serves it."""
+    stage = await prepared()
+    stage.forges.known[BLUEPRINTS.id] = replace(BLUEPRINTS, public=True)
+    rules = b"version: 1\nupstreams: {default: acme/blueprints}\n"
+    stage.commit(CLUSTERS, {".porchbot.yaml": rules})
+    around: Any = stage.upstreams._served
+    served: Any = _Served()
+    served.mirror = around._mirror(CLUSTERS)
+    served.mirror.fetch(TOKEN)
+    stage.forges.away["it", BLUEPRINTS.id] = BUSY
+    assert await discovering.cloneable(served, stage.store, around) == ()

@@ -64,12 +64,15 @@ READER = "github.com/acme/clusters"
 class _Forge:
     readers: Mapping[str, Role]
     tags: frozenset[str] = frozenset()
+    away: Exception | None = None
 
     async def git_credentials(self) -> str:
         return TOKEN
 
     async def role(self, login: str, account: int) -> Role:
         assert account
+        if self.away:
+            raise self.away
         return self.readers.get(login, Role.NONE)
 
     async def has_tag(self, name: str) -> bool:
@@ -85,6 +88,8 @@ class _Forges:
     tags: frozenset[str] = frozenset()
     former: dict[str, RepositoryId] = field(default_factory=dict)
     error: Exception | None = None
+    away: dict[tuple[str, RepositoryId], Exception] = field(default_factory=dict)
+    """What is raised where somebody asks for a repository ("it"), or a role there ("role")."""
     most_parts: int = 2
     asked: list[str] = field(default_factory=list)
 
@@ -98,10 +103,13 @@ class _Forges:
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
         if repository_id not in self.known:
             raise ForgeMissingError("read a repository", "not found")
+        if error := self.away.get(("it", repository_id)):
+            raise error
         return self.known[repository_id]
 
     def of(self, repository: Repository) -> _Forge:
-        return _Forge(self.readers.get(repository.id, {}), self.tags)
+        away = self.away.get(("role", repository.id))
+        return _Forge(self.readers.get(repository.id, {}), self.tags, away)
 
 
 @dataclass
@@ -413,6 +421,57 @@ async def test_what_somebody_may_not_read_is_not_there(stage: Stage) -> None:
     assert (await stage.get("other/packages//secret/plan@v1")).revision == 1
 
 
+BUSY = ForgeBusyError("read it", "rate limit exceeded for installation 3", after=60)
+SUSPENDED = ForgeRefusedError("read it", "This installation has been suspended", "resume it")
+
+
+@pytest.mark.parametrize("error", [BUSY, SUSPENDED])
+@pytest.mark.parametrize("at", ["it", "role"])
+@pytest.mark.parametrize("text", ["{}//secret/plan@v1", "https://github.com/{}//secret/plan@v1"])
+async def test_a_forge_that_does_not_answer_tells_nobody_what_is_served(
+    stage: Stage, text: str, at: str, error: Exception
+) -> None:
+    """Short-cuts refused: a stranger's command waits for it, with words that nobody gets who names
+    what is not there; or the right of whoever may read it is forgotten, and he is refused."""
+    stage.publish(OTHERS, "secret/plan", 1)
+    stage.elsewhere.lacks = True
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
+    hers = Person(ANN.id, "ann", bot=False)
+    assert (await stage.get(text.format("other/packages"), hers, allows)).revision == 1
+    stage.forges.away[at, OTHERS.id] = error
+
+    hidden = await stage.refused(text.format("other/packages"), BOB, allows)
+    gone = await stage.refused(text.format("other/nothing"), BOB, allows)
+    assert hidden[0] is gone[0] is UpstreamFault.MISSING
+    assert hidden[1].replace("other/packages", "other/nothing") == gone[1]
+    with pytest.raises(type(error)):  # she was let read it: the command waits
+        await stage.get(text.format("other/packages"), hers, allows)
+
+    stage.forges.away.clear()
+    stage.forges.readers[OTHERS.id] = {}
+    await stage.refused(text.format("other/packages"), hers, allows)
+    stage.forges.away[at, OTHERS.id] = error
+    assert await stage.refused(text.format("other/packages"), hers, allows) == hidden
+
+
+async def test_what_everybody_may_read_is_waited_for(stage: Stage) -> None:
+    """Short-cut refused: whoever did not ask for it himself is told that it is not there."""
+    stage.forges.known[OTHERS.id] = replace(OTHERS, public=True)
+    stage.publish(OTHERS, "net/plan", 1)
+    assert (await stage.get("other/packages//net/plan@v1", BOB)).revision == 1
+    stage.forges.away["it", OTHERS.id] = BUSY
+    with pytest.raises(ForgeBusyError):
+        await stage.get("other/packages//net/plan@v1", ANN)
+
+
+async def test_variants_wait_for_a_forge_that_does_not_answer(stage: Stage) -> None:
+    """Short-cut refused: what consents is told of as not there, and not asked for again."""
+    stage.forges.away["it", BLUEPRINTS.id] = BUSY
+    with pytest.raises(ForgeBusyError):
+        await stage.get("acme/blueprints//net/core@v1", None)
+
+
 async def test_an_address_of_what_somebody_may_not_read_gives_what_the_public_gets(
     stage: Stage,
 ) -> None:
@@ -433,8 +492,9 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
     assert said == (
         UpstreamFault.MISSING,
         "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
-        " or the person who asks may not read it. Check the name, install porchbot there, or write"
-        " the address of the repository with // before the path; for a variant, that repository"
+        " or its forge does not say now that the person who asks may read it. Check the name,"
+        " install porchbot there, or write the address of the repository with // before the path;"
+        " for a variant, that repository"
         " must list yours in `upstreams.share`, by its number if another repository had that"
         " name before.",
     )

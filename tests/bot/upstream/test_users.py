@@ -8,7 +8,16 @@ import pytest
 from bot.store.values import UpstreamUse
 from bot.upstream.users import UpstreamUsers, Users
 from lifecycle.access import Person, Role
-from tests.bot.upstream.test_served import ANN, BLUEPRINTS, BOB, CLUSTERS, OTHERS, Stage
+from tests.bot.upstream.test_served import (
+    ANN,
+    BLUEPRINTS,
+    BOB,
+    BUSY,
+    CLUSTERS,
+    OTHERS,
+    SUSPENDED,
+    Stage,
+)
 
 PLACE = "github.com/acme/blueprints"
 
@@ -64,6 +73,23 @@ async def test_nobody_is_told_of_what_is_public(stage: Asked) -> None:
 async def test_what_is_private_is_not_told_in_public(stage: Asked) -> None:
     """Short-cut refused: who asks may read it, and so all may who read the answer."""
     assert await stage.ask([ANN], public=True) == Users((), 2)
+
+
+@pytest.mark.parametrize("at", ["it", "role"])
+@pytest.mark.parametrize("error", [BUSY, SUSPENDED])
+async def test_a_forge_that_does_not_answer_stops_no_look_elsewhere(
+    stage: Asked, at: str, error: Exception
+) -> None:
+    """Short-cuts refused: whoever names another repository in a Kptfile learns from the failed look
+    that it is served; a repository that is suspended stops each look at what it uses."""
+    stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
+    stage.forges.away[at, CLUSTERS.id] = error
+    assert await stage.ask([ANN]) == Users(("other/packages: secret",), 1)
+
+    place = "github.com/acme/clusters"
+    use = UpstreamUse(package="net/mine", place=place, directory="edge", ref="edge/v1")
+    users = UpstreamUsers(stage.upstreams._served, stage.store.upstreams)
+    assert await users.listed(BLUEPRINTS, [use], [ANN]) == ()
 
 
 async def test_what_is_out_of_reach_is_counted(stage: Asked) -> None:
