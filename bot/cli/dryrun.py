@@ -18,7 +18,7 @@ from bot.cli.references import Reference, reference
 from bot.clock import SYSTEM, in_thread
 from bot.dryrun import Answer, DryRun, NotToldError, Place, dry_impact, dry_run, observes
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
-from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
+from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.own_runner import own_runner
 from bot.render.renderer import CachingRenderer, Maker
 from bot.render.workers.maker import WorkerMaker
@@ -41,7 +41,6 @@ _UNTOLD = (
     ForgeBusyError,
     ForgeRefusedError,
     GitBusyError,
-    MissingObjectError,
     ObjectTooLargeError,
     NotToldError,
     OSError,

@@ -40,8 +40,12 @@ class GitRefusedError(Exception):
     """The forge refused a push until somebody changes a rule."""
 
 
-class MissingObjectError(Exception):
-    """A commit or tree is not in the mirror."""
+class MissingObjectError(GitBusyError):
+    """A commit or tree is not in the mirror: removed since it was fetched, or not whole.
+
+    It passes, as the next fetch brings it; so whoever does without a repository that cannot be
+    reached does without one of which something is missing.
+    """
 
 
 class ObjectTooLargeError(Exception):

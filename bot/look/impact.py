@@ -24,7 +24,6 @@ from bot.git.port import (
     GitBusyError,
     GitRefusedError,
     Mirror,
-    MissingObjectError,
     ObjectTooLargeError,
     Scope,
 )
@@ -79,7 +78,6 @@ _UNREADABLE: Final = (
     ForgeRefusedError,
     GitBusyError,
     GitRefusedError,
-    MissingObjectError,
     ObjectTooLargeError,
 )
 """What keeps one other repository from being read."""

@@ -11,7 +11,7 @@ import structlog
 
 from bot.clock import Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, Repository
-from bot.git.port import GitBusyError, GitRefusedError, MissingObjectError, ObjectTooLargeError
+from bot.git.port import GitBusyError, GitRefusedError, ObjectTooLargeError
 from bot.look.states import HeadBranch
 from lifecycle.effects import compare, functions
 from lifecycle.facts.effects import FunctionsEffect, RulesEffect, VerdictChange
@@ -41,7 +41,6 @@ UNREADABLE: Final = (
     ForgeRefusedError,
     GitBusyError,
     GitRefusedError,
-    MissingObjectError,
     ObjectTooLargeError,
 )
 """What stops the look at one proposal, and anybody may open one like that: it must not stop the

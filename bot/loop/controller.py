@@ -19,7 +19,6 @@ from bot.git.port import (
     GitBusyError,
     GitRefusedError,
     Mirrors,
-    MissingObjectError,
     ObjectTooLargeError,
 )
 from bot.loop.box_passing import of_other_issues
@@ -165,7 +164,7 @@ class Controller:
                 return PutOff(str(error), error.after)
             metrics.failed(work.key, "busy")
             return Failed(str(error))
-        except (GitBusyError, MissingObjectError) as error:
+        except GitBusyError as error:
             # A repository that was renamed has another address: it is asked for at the next try.
             self._forget(work.key)
             metrics.failed(work.key, "git")

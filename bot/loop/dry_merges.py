@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
-from bot.git.port import GitBusyError, History, MissingObjectError, ObjectTooLargeError
+from bot.git.port import GitBusyError, History, ObjectTooLargeError
 from bot.loop.repository import ServedRepository
 from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage
@@ -58,7 +58,6 @@ _AWAY = (
     ForgeBusyError,
     ForgeRefusedError,
     GitBusyError,
-    MissingObjectError,
     ObjectTooLargeError,
 )
 

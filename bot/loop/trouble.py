@@ -10,7 +10,7 @@ from bot import keys
 from bot.clock import SYSTEM, Clock
 from bot.forges.budget import Asker, asking
 from bot.forges.port import ForgeBusyError, ListedProposal
-from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
+from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.loop import branches
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
@@ -24,7 +24,7 @@ from lifecycle.names import Sha
 
 log = structlog.get_logger()
 
-PASSING = (ForgeBusyError, GitBusyError, MissingObjectError)
+PASSING = (ForgeBusyError, GitBusyError)
 """What passes by itself: nobody is told of it."""
 
 WORTH_TELLING = 60.0
@@ -127,7 +127,7 @@ class Trouble:
         branch = served.repository.default_branch
         try:
             return await served.offload(branches.observes, served.mirror, branch)
-        except (GitBusyError, MissingObjectError, ObjectTooLargeError):
+        except (GitBusyError, ObjectTooLargeError):
             return False  # that may be what is to be told
 
     async def _may_make(self, repository: RepositoryId, check: SetCheck) -> bool:

@@ -137,10 +137,10 @@ class ServedRecords:
             scope = Scope(frozenset({branch}), frozenset({package}))
             try:
                 await there.looker.fetcher.fetch(scope, there.clock.monotonic())
+                used = await there.looker.store.revisions.revisions(home, [package])
+                self._known[key] = await there.offload(self._found, there, package, used)
             except GitBusyError as error:
                 raise ForgeBusyError(f"fetch {there.repository.full_name}", str(error)) from error
-            used = await there.looker.store.revisions.revisions(home, [package])
-            self._known[key] = await there.offload(self._found, there, package, used)
         return self._known[key]
 
     def _found(

@@ -28,7 +28,7 @@ from bot.forges.port import (
     Forges,
     Repository,
 )
-from bot.git.port import Mirror, Mirrors, ObjectTooLargeError, Scope
+from bot.git.port import Mirror, Mirrors, MissingObjectError, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
 from bot.store.values import ServedName
 from bot.upstream import releases
@@ -266,18 +266,31 @@ class ServedUpstreams:
         Raises:
             UpstreamError: There is no such ref or folder, it is too large, was not published, or is
                 named like a revision and is none.
-            GitBusyError: The forge could not be reached.
+            GitBusyError: The forge could not be reached, or what it gave is not whole.
         """
+        try:
+            return await self._fetched(place, ref, published)
+        except MissingObjectError as error:
+            log.info("upstream fetched again", place=str(place), error=str(error))
+            return await self._fetched(place, ref, published, again=True)
+        except ObjectTooLargeError as error:
+            problem = texts.too_large(str(place), str(error))
+            raise UpstreamError(UpstreamFault.TOO_LARGE, *problem) from error
+
+    async def _fetched(
+        self, place: Place, ref: str, published: bool, *, again: bool = False
+    ) -> FetchedUpstream:
+        """As `fetch`; `again` where what the mirror had was removed from it, or is not whole."""
         forge, mirror = self._forge(place.repository), self._mirror(place.repository)
         credentials = await forge.git_credentials()
         were = await self._publications.of(place.repository.id, [place.package])
-        found = await self._offload(self._known, mirror, place, ref)
+        found = None if again else await self._offload(self._known, mirror, place, ref)
         if found is None:
             found = await self._offload(self._fresh, mirror, credentials, place, ref, were)
         if found is None:
             found = await self._other(forge, mirror, credentials, place, ref)
         strict = published or ref == LATEST
-        return await self._offload(self._read, mirror, place, *found, ref, were, strict)
+        return await self._offload(self._read, mirror, place, *found, ref, were, strict, again)
 
     async def published_from(self, place: Place, workspace: str) -> int | None:
         """Return the newest release that was published from a draft; None for none.
@@ -369,15 +382,18 @@ class ServedUpstreams:
         ref: str,
         published: Published,
         strict: bool,
+        again: bool,
     ) -> FetchedUpstream:
         plain = names.branch_name(names.tag_name(name))
         number = revision(place.package, name)
         if number is None and revision(place.package, plain) is not None:
             raise UpstreamError(_MISSING, *texts.named_like_revision(str(place), plain))
         with mirror.open() as git:
-            if not git.has(commit):  # a tag may name a tree, or a file
-                raise UpstreamError(_MISSING, *texts.names_no_commit(plain, str(place)))
             tag, there = git.refs(name).get(name, ("", ""))
+            if not git.has(commit):
+                if again and there == commit:  # a tag may name a tree, or a file
+                    raise UpstreamError(_MISSING, *texts.names_no_commit(plain, str(place)))
+                raise MissingObjectError(f"commit {commit} is not in the mirror")
             was = there == commit and number in published.numbers(git, place.package)
             if number is not None and not was and strict:
                 moved = there != commit or number in published.replaced(git, place.package)
@@ -388,11 +404,9 @@ class ServedUpstreams:
                 raise UpstreamError(_MISSING, *problem)
             try:
                 files = git.files(tree, DEFAULT)
-            except (PackageError, ObjectTooLargeError) as error:
-                said = error.problem if isinstance(error, PackageError) else str(error)
-                raise UpstreamError(
-                    UpstreamFault.TOO_LARGE, *texts.too_large(str(place), said)
-                ) from error
+            except PackageError as error:
+                problem = texts.too_large(str(place), error.problem)
+                raise UpstreamError(UpstreamFault.TOO_LARGE, *problem) from error
             state = UpstreamState.GOOD
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))

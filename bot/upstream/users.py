@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.store.port import UpstreamUses
 from bot.store.values import ServedName, UpstreamUse, UpstreamUser
 from bot.upstream.served import ServedUpstreams
@@ -112,10 +113,18 @@ class UpstreamUsers:
             there = known[location]
             if there is None:
                 continue
-            entry = (await self._served.ledger(there, [path]))[path].get(revision)
+            entry = await self._entry(there, path, revision)
             if entry is not None:
                 found.append((use, entry))
         return tuple(found)
+
+    async def _entry(self, there: Repository, path: str, revision: int) -> LedgerEntry | None:
+        """What a repository's ledger says of a revision; None where that cannot be read now."""
+        try:
+            return (await self._served.ledger(there, [path]))[path].get(revision)
+        except (GitBusyError, ObjectTooLargeError) as error:
+            log.info("ledger of an upstream not read", repository=str(there.id), error=str(error))
+            return None
 
     async def _shown(
         self, location: Location, to: Repository, askers: Sequence[Person]

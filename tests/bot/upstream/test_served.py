@@ -269,6 +269,42 @@ async def test_one_package_however_it_is_written(stage: Stage, text: str) -> Non
     assert stage.elsewhere.asked == []
 
 
+@pytest.mark.parametrize(("text", "times"), [("v1", 1), ("latest", 1), ("v1", 9), ("main", 9)])
+async def test_what_is_removed_from_its_mirror_meanwhile_is_fetched_again(
+    stage: Stage, text: str, times: int
+) -> None:
+    """Short-cuts refused: it is said to name no commit; the look of the repository that asks fails,
+    at each try, as what is known is never fetched again; it is fetched without an end."""
+    wanted = f"acme/blueprints/net/core@{text}"
+    await stage.get(wanted)
+    served, left = stage.upstreams._served, times
+
+    async def removing(work: Callable[..., Any], /, *args: Any) -> Any:
+        nonlocal left
+        found = work(*args)
+        if found is not None and left and work.__name__ in ("_known", "_fresh"):
+            left -= 1
+            cast(Any, served._mirror(BLUEPRINTS)).empty()
+        return found
+
+    served._offload = cast(Any, removing)
+    if times == 1:
+        assert (await stage.get(wanted)).revision == 1
+        return
+    with pytest.raises(ForgeBusyError, match="is not in the mirror"):
+        await stage.get(wanted)
+
+
+async def test_what_is_missing_of_another_repository_is_busy_and_no_broken_look(
+    stage: Stage,
+) -> None:
+    """Short-cut refused: the look fails as if something were missing of its own repository."""
+    tree = (await stage.get("acme/blueprints/net/core@v1")).tree
+    del cast(Any, stage.upstreams._served._mirror(BLUEPRINTS)).objects.known[tree]
+    with pytest.raises(ForgeBusyError, match="is not in the mirror"):
+        await stage.get("acme/blueprints/net/core@v1")
+
+
 async def test_a_known_revision_takes_no_network(stage: Stage) -> None:
     """Short-cut refused: a fetch each time, for what never changes."""
     await stage.get("acme/blueprints/net/core@v1")
