@@ -25,6 +25,13 @@ ABOUT = (
 )
 """Beginnings of the paths of tests about `cadlib` and `lifecycle`, and about what feeds them."""
 
+REPEATING = (
+    "tests/cadlib/test_hostile.py",
+    "tests/cadlib/render/test_written.py",
+    "tests/cadlib/yaml/test_real.py",
+)
+"""Of these: they run lines of other tests with thousands of inputs, and nothing measures more."""
+
 MEASURED = ("tests about them", "simulated stories")
 """Units of work whose coverage counts."""
 
@@ -35,17 +42,27 @@ if os.environ.get("PYTEST_XDIST_WORKER", "gw0") not in MEASURING:
     os.environ.pop("SLIPCOVER_ENABLED", None)  # before its plugin looks: this one is imported first
 
 
-@cache
-def unit(path: str) -> str:
-    """Name the unit of work that a module of tests belongs to.
+def unit(test: str) -> str:
+    """Name the unit of work that a test belongs to.
+
+    Stories of GitLab are measured by those of GitHub: what `lifecycle` does is the same at both.
 
     Args:
-        path: Of the module, from the root.
+        test: Its path from the root, and its name.
 
     Returns:
-        One of `MEASURED`, or the path.
+        One of `MEASURED`, or the path of its module; and "gitlab" for what is told there.
     """
-    if path.startswith(ABOUT):
+    path, _, name = test.partition("::")
+    if path.startswith("tests/stories/") and "[gitlab" in name:
+        return f"{path} gitlab"
+    return _of_module(path)
+
+
+@cache
+def _of_module(path: str) -> str:
+    """Name the unit of work that a module belongs to."""
+    if path.startswith(ABOUT) and path not in REPEATING:
         return MEASURED[0]
     if path.startswith("tests/stories/") and "real_parts" not in Path(path).read_text("utf-8"):
         return MEASURED[1]
@@ -56,7 +73,7 @@ class WholeModules(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no
     """Each module is a unit of work, and what is measured together is one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit(nodeid.partition("::")[0])
+        return unit(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
         """Give the next unit to a process; what is measured, to the one that measures it."""
@@ -91,7 +108,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Modules with a long test first, then stories, then all others: the end is not one's alone."""
     yield
-    units = {item: unit(item.nodeid.partition("::")[0]) for item in items}
+    units = {item: unit(item.nodeid) for item in items}
     long = {units[item] for item in items if item.get_closest_marker("long") is not None}
     items.sort(key=lambda i: (units[i] not in long, not units[i].startswith("tests/stories/")))
 

@@ -37,7 +37,7 @@ STATUSES = {f"porchbot/{each}" for each in ("render", "validate", "publish")}
 
 TOLD = (
     "The bot opened a draft merge request !1: {mr}/1",
-    "net/core/router.yaml:25: `spec.template.spec.containers[0].ports[0].containerPort`: got string,",
+    "net/core/router.yaml:25: `spec.template.spec.containers[0].ports[0].containerPort`: got",
     "The bot resolved its thread at net/core/router.yaml:25.",
     "@porchbot propose: it is a proposal now",
     "`@porchbot approve` refused: only people with the Maintainer role can do this; you have the"
