@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from lifecycle.facts.impact import VariantChange, VariantOutcome, VariantsImpact
 from lifecycle.variants.injection import fits_kind
 from lifecycle.variants.objects import DEFAULT_NAMESPACE, KubeObject, Objects
-from lifecycle.variants.values import Downstream, Variant
+from lifecycle.variants.values import Downstream, Injector, Variant
 
 MOST_CHANGES = 100
 """Downstreams of each outcome that are kept; of the others how many there are."""
@@ -88,17 +88,21 @@ class _Sources:
         for each in objects.every():
             key = each.namespace or DEFAULT_NAMESPACE, each.name
             self._found.setdefault(key, []).append(each)
+        self._chosen: dict[tuple[str, Injector], tuple[str, ...]] = {}
         self._digests: dict[int, str] = {}
 
-    def of(self, variant: Variant) -> list[str]:
-        """Digests of what the injectors of a variant choose from."""
+    def of(self, variant: Variant) -> list[tuple[str, ...]]:
+        """Digests of what each injector of a variant chooses from."""
         namespace = variant.namespace or DEFAULT_NAMESPACE
-        return [
-            self._digest(each)
-            for injector in variant.spec.injectors
-            for each in self._found.get((namespace, injector.name), ())
-            if fits_kind(injector, each.api_version, each.kind)
-        ]
+        return [self._of(namespace, injector) for injector in variant.spec.injectors]
+
+    def _of(self, namespace: str, injector: Injector) -> tuple[str, ...]:
+        known = self._chosen.get((namespace, injector))
+        if known is None:
+            there = self._found.get((namespace, injector.name), ())
+            fit = (e for e in there if fits_kind(injector, e.api_version, e.kind))
+            known = self._chosen[namespace, injector] = tuple(map(self._digest, fit))
+        return known
 
     def _digest(self, found: KubeObject) -> str:
         if id(found) not in self._digests:

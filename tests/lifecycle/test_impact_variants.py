@@ -16,6 +16,7 @@ from lifecycle.variants.values import (
     Variant,
     VariantSpec,
 )
+from tests.counting import lines
 
 OWN = "acme/Rules"
 
@@ -159,3 +160,17 @@ def test_so_many_are_kept_of_each_outcome() -> None:
     found = told(changes, most + 5, 0, own=OWN, named={}, unread=False)
     assert len(found.changes) == most
     assert found.counts == ((VariantOutcome.DRAFTED, most + 5),)
+
+
+def test_resources_of_one_name_are_looked_at_once_for_all_packages() -> None:
+    """Short-cut refused: each package looks at all that its injectors may mean, which a fork's pull
+    request makes tens of thousands of: minutes where a thousand packages have one injected."""
+
+    def comparing(packages: int, resources: int) -> int:
+        rules = [variant(f"p{number}", injectors=(Injector("red"),)) for number in range(packages)]
+        there = [KubeObject(api_version="v1", kind="X", name="red") for _ in range(resources)]
+        after = replace(wanted(*rules), objects=Objects(there))
+        return lines(lambda: difference(wanted(*rules), after))
+
+    alone = comparing(200, 1) + comparing(1, 200)
+    assert comparing(200, 200) < 2 * alone
