@@ -73,7 +73,7 @@ def test_fields_of_a_new_package_are_traced_too(staged: Staging) -> None:
         number = play.author.opens("drafts/net/core/w", "Begin").number
         play.rests()
         play.author.says(number, "/set ConfigMap/core data.size=4")
-        play.author.waits_for_answer(number, "committed")
+        play.author.waits_for_answer(number, "Committed to this branch")
         play.rests()
         size = asks(play, number, "data.size")
         name = asks(play, number, "labels.owner")
