@@ -6,7 +6,7 @@ refused in the end: whoever said it is told to repeat it, and nothing else waits
 
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.clock import Clock
 from lifecycle.facts.drafts import MOST_DRAFTS, DraftRequest, DraftWait
@@ -17,6 +17,10 @@ FIRST, MOST = timedelta(seconds=15), timedelta(minutes=2)
 TRIES, LONGEST = 5, timedelta(minutes=10)
 """Nothing is given up before so many tries, nor before so much time."""
 
+OLD = timedelta(hours=1)
+"""After so long since somebody asked for it, a second try is enough: a process that ends again and
+again, and counts anew each time, would never give up."""
+
 MOST_KEPT = 1000
 """Requests that are remembered; of more, those that began to wait first are tried anew."""
 
@@ -26,7 +30,7 @@ class AwayError(Exception):
 
 
 class Away:
-    """Remembers since when drafts wait; a shortcut, lost with the process, which begins anew.
+    """Remembers since when drafts wait; lost with the process, but for when each was asked for.
 
     Args:
         clock: When each try was.
@@ -68,12 +72,15 @@ class Away:
         others = [each for each in requests if (number, each) not in self._waits]
         return [*tried[:MOST_DRAFTS], *others[:MOST_DRAFTS]]
 
-    def failed(self, number: int, request: DraftRequest) -> DraftWait:
+    def failed(
+        self, number: int, request: DraftRequest, asked: datetime | None = None
+    ) -> DraftWait:
         """Remember that a try failed; return what the draft waits for.
 
         Args:
             number: As in `waits`.
             request: As in `waits`.
+            asked: When somebody asked for it; None where nobody did.
         """
         now = self._clock.now()
         before = self._waits.pop((number, request), None)
@@ -81,6 +88,7 @@ class Away:
             before = DraftWait(since=now, again=now, tries=0)
         tries = before.tries + 1
         over = tries >= TRIES and now - before.since >= LONGEST
+        over = over or (tries > 1 and asked is not None and now - asked >= OLD)
         again = now + min(MOST, FIRST * 2 ** min(tries - 1, 10))
         found = replace(before, tries=tries, again=again, over=over)
         while len(self._waits) >= MOST_KEPT:

@@ -3,8 +3,9 @@
 What a request comes to is made from the branch as it is: nothing is left where that has it already.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import structlog
 
@@ -99,7 +100,7 @@ class Drafts:
         reader: MirrorReader,
         proposal: Proposal,
         head_ref: str,
-        asked: Collection[DraftRequest],
+        asked: Mapping[DraftRequest, datetime],
         since: float,
     ) -> dict[DraftRequest, DraftState]:
         """Work out what is asked for under a pull request, or on the dashboard issue.
@@ -108,7 +109,7 @@ class Drafts:
             reader: Reads git.
             proposal: Where it is asked for; `whole` is told.
             head_ref: Its head branch; "" for the dashboard issue.
-            asked: What is asked for.
+            asked: What is asked for, and since when.
             since: By the monotonic clock; what was fetched after that will do.
         """
         found: dict[DraftRequest, DraftState] = {}
@@ -117,7 +118,9 @@ class Drafts:
         if whole is None:
             return found
         for request in self._away.room(proposal.place.number, asked):
-            found[request] = await self._one(reader, proposal, whole, head_ref, request, since)
+            found[request] = await self._one(
+                reader, proposal, whole, head_ref, request, asked[request], since
+            )
         return found
 
     async def _one(
@@ -127,6 +130,7 @@ class Drafts:
         whole: Whole,
         head_ref: str,
         request: DraftRequest,
+        asked_at: datetime,
         since: float,
     ) -> DraftState:
         place = proposal.place
@@ -175,7 +179,7 @@ class Drafts:
         try:
             came = await self._together(by, state)
         except AwayError as error:
-            wait = self._away.failed(number, request)
+            wait = self._away.failed(number, request, asked_at)
             said, tries = str(error), wait.tries
             log.warning("upstream of a draft away", branch=branch, error=said, tries=tries)
             return replace(state, waits=wait)

@@ -204,12 +204,14 @@ def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABL
 
 def drafts(
     facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
-) -> tuple[DraftRequest, ...]:
-    """Return the drafts that somebody with the right asks for, each once for everybody who does.
+) -> dict[DraftRequest, datetime]:
+    """Return the drafts that somebody with the right asks for, with when he did first.
+
+    Each once for everybody who asks for it.
 
     What strangers ask for is not worked out: it takes requests to other hosts, and functions.
     """
-    found: list[DraftRequest] = []
+    found: dict[DraftRequest, datetime] = {}
     for comment, parsed in pending(proposal, remembered, table):
         request = CommandRequest(facts, comment, table)
         response = CommandResponse(proposal, remembered)
@@ -218,8 +220,8 @@ def drafts(
             if wanted and wanted.on_draft and not facts.may_push:
                 continue
             if wanted and not refusal(request, response, table.row(command), command):
-                found.append(replace(wanted, asker=comment.author))
-    return tuple(dict.fromkeys(found))
+                found.setdefault(replace(wanted, asker=comment.author), comment.at)
+    return found
 
 
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:

@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 
-from bot.look.away import FIRST, LONGEST, MOST, MOST_KEPT, TRIES, Away
+import pytest
+
+from bot.look.away import FIRST, LONGEST, MOST, MOST_KEPT, OLD, TRIES, Away
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from tests.memory.clock import ManualClock
 
@@ -16,7 +18,7 @@ def test_what_cannot_be_read_is_tried_a_few_times_and_given_up() -> None:
     away, began, tried = Away(clock), clock.now(), 0
     for _ in range(3600):
         if away.waits(7, CLONE) is None:
-            found = away.failed(7, CLONE)
+            found = away.failed(7, CLONE, began)
             tried += 1
             assert found.since == began
             assert clock.now() < found.again <= clock.now() + MOST
@@ -31,8 +33,32 @@ def test_what_cannot_be_read_is_tried_a_few_times_and_given_up() -> None:
 
     clock.seconds += MOST.total_seconds()
     assert away.waits(7, CLONE) is None
-    again = away.failed(7, CLONE)
+    again = away.failed(7, CLONE, clock.now())
     assert (again.tries, again.over, again.since) == (1, False, clock.now())
+
+
+@pytest.mark.parametrize("lives", [20, 60, 400])
+def test_a_process_that_ends_again_and_again_gives_up_as_well(lives: int) -> None:
+    """Short-cuts refused: each process counts anew, and none gives up; an old command is refused
+    after the first try of a process that has just come up.
+
+    Args:
+        lives: Seconds until a process ends, and the next one begins.
+    """
+    clock = ManualClock()
+    asked, away, over = clock.now(), Away(clock), False
+    for second in range(2 * 3600):
+        if second % lives == 0:
+            away = Away(clock)
+        if away.waits(7, CLONE) is None:
+            found = away.failed(7, CLONE, asked)
+            over = found.over
+            if over:
+                break
+        clock.seconds += 1.0
+    assert over
+    assert found.tries > 1
+    assert OLD <= clock.now() - asked <= OLD + timedelta(seconds=max(lives, 120) + 60)
 
 
 def test_what_came_or_is_not_asked_for_any_more_is_forgotten() -> None:
