@@ -8,6 +8,7 @@ button of a check is, at the time of its tick, and names the commit that was sho
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -98,10 +99,11 @@ class _Edits:
             for edit in self._listed[issue]
             if edit.person == person and abs(edit.at - at) <= AWAY and edit.ticked in (None, shown)
         ]
-        places = {
-            f"edit of issue {issue} by {person} at {each.isoformat()}{box}": each
-            for each in sorted({e.at for e in near}, key=lambda each: (abs(each - at), each))
-        }
+        places, counted = dict[str, datetime](), Counter[datetime]()
+        for each in sorted((e.at for e in near), key=lambda each: (abs(each - at), each)):
+            counted[each] += 1  # forges tell whole seconds, in which somebody ticks several boxes
+            nth = f" ({counted[each]})" if counted[each] > 1 else ""
+            places[f"edit of issue {issue} by {person} at {each.isoformat()}{box}{nth}"] = each
         altered = {edit.at for edit in near if edit.now is not None and not self._stands(edit.now)}
         for place in (place for place, when in places.items() if when in altered):
             await claims.have(served.id, place, ALTERED)  # also once the issue is written again

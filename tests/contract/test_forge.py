@@ -489,6 +489,17 @@ async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None
     assert {(c.author.login, c.ours, c.edited) for c in others} == {("author", False, False)}
 
 
+async def test_edits_of_one_second_are_each_told(place: Place) -> None:
+    """Short-cut refused: what is alike is told once."""
+    made = await place.forge.open_issue("Dashboard", "- [ ] one\n- [ ] two")
+    author = place.rewrite_issue(made, "- [x] one\n- [ ] two")
+    place.rewrite_issue(made, "- [x] one\n- [x] two")
+
+    found = await place.forge.issue_edits(made, EVER)
+
+    assert len([each for each in found if each.person == author]) == 2
+
+
 async def test_who_edited_an_issue_is_told(place: Place) -> None:
     """Short-cuts refused: the last edit alone, which is ours by then; what is older than asked; a
     forge that tells which box was ticked is asked for the person alone."""

@@ -1,5 +1,6 @@
 """Issues on GitHub: the bot's own, and what is said on them."""
 
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -70,16 +71,20 @@ class Issues(Calls):
     async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
         """Who edited the text since then; of very many edits the first and the last.
 
-        GitHub does not say in which order it lists them, so both ends are asked for.
+        GitHub does not say in which order it lists them, so both ends are asked for. Several of one
+        person in one second are alike; an end tells of each once.
         """
         owner, _, name = self._repository.full_name.partition("/")
         asked = {"owner": owner, "name": name, "number": number}
         wanted = "read who edited an issue"
         told = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, _EDITS, asked)
         issue = (told["repository"] or {}).get("issue") or {}
-        nodes = [n for end in ("first", "last") for n in (issue.get(end) or {}).get("nodes") or ()]
-        found = (_edit(node) for node in nodes if node)
-        return tuple({each for each in found if each.person and each.at >= since})
+        first, last = (
+            Counter(_edit(node) for node in (issue.get(end) or {}).get("nodes") or () if node)
+            for end in ("first", "last")
+        )
+        found = (first | last).elements()  # the ends overlap
+        return tuple(each for each in found if each.person and each.at >= since)
 
     async def issue_comments(
         self, number: int, since: datetime | None = None

@@ -199,6 +199,21 @@ async def test_an_edit_speaks_for_one_delivery_and_at_its_own_time() -> None:
     assert (len(nobody), len(around.woken)) == (1, 3)
 
 
+async def test_edits_of_one_second_speak_for_as_many_deliveries() -> None:
+    """Short-cuts refused: one of them speaks for all of its second, so that of three boxes that are
+    ticked quickly two are nobody's; or the second confirms whatever is sent of it."""
+    around = Around(EDIT, EDIT, EDIT, now=AT + timedelta(minutes=5))
+    said = []
+    for number in range(4):
+        box = tick(f"approve {'abcd'[number] * 40} #{number + 1}")
+        said.append(await around.passes(box, of=f"delivery-{number}"))
+    assert [len(nobody) for _, nobody, _ in said] == [0, 0, 0, 1]
+    assert around.woken == ["1 5", "2 5", "3 5"]
+
+    again = await around.passes(tick(f"approve {'b' * 40} #2"), of="delivery-1")
+    assert again[1] == []
+
+
 async def test_where_the_forge_tells_which_box_was_ticked_no_other_counts() -> None:
     """Short-cuts refused: what confirmed one box of a delivery confirms its others; the edit that
     ticked one is used up by somebody's delivery about another."""
