@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.config import CONFIG
-from bot.forges.port import ForgeBusyError, ForgeMissingError, Repository
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Repository
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_files, variant_rules
 from bot.look.variant_rules import Outside, RuleBook, Topics
@@ -211,16 +211,14 @@ class VariantBooks:
         found = list[Ruling]()
         busy = list[ForgeBusyError | GitBusyError]()
         around, entries = self._serving.around, {consents.name_of(each) for each in named}
-        try:
-            there = await around.named(served.id.forge, sorted(entries))
-        except ForgeBusyError as error:
-            return Others([], complete=False, busy=[error])
-        complete = entries <= {each.full_name.lower() for each in there}
-        for each in there:
-            if each.id == served.id:
+        known = await around.known(served.id.forge, sorted(entries))
+        complete = entries <= {name.full_name.lower() for name in known}
+        for name in known:
+            if name.id == served.id:
                 continue
             try:
-                if not await around.lets_in(named, served.id, each):
+                each = await around.reached(name)
+                if each is None or not await around.lets_in(named, served.id, each):
                     complete = False
                     continue
                 other = await self._serving.of(each.id)
@@ -229,11 +227,11 @@ class VariantBooks:
                 await other.looker.fetcher.fetch(scope, served.clock.monotonic())
                 rules = await rules_of(other)
             except (ForgeBusyError, GitBusyError) as error:
-                log.info("rules not read", repository=each.full_name, reason=str(error))
+                log.info("rules not read", repository=name.full_name, reason=str(error))
                 busy.append(error)
                 continue
-            except (ForgeMissingError, NotServedError) as error:
-                log.info("rules not read", repository=each.full_name, reason=str(error))
+            except (ForgeRefusedError, NotServedError) as error:  # as one that is suspended
+                log.info("rules not read", repository=name.full_name, reason=str(error))
                 complete = False
                 continue
             if rules is None:
