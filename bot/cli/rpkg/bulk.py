@@ -25,6 +25,7 @@ from bot.cli.rpkg.tables import table
 from lifecycle import bulk
 from lifecycle.boxes import MOST_OPEN
 from lifecycle.bulk import ASKS_FROM, BulkItem, BulkPlan, BulkState
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.messages.markdown import plain
 from lifecycle.upstreams import graph as graphs
 
@@ -194,9 +195,12 @@ class BulkRun:
         while True:
             plan = self._plan(found)
             self._show(plan)
+            asked = [i for i in plan.open if i.state is BulkState.ASKED]
             for item in plan.start:
-                await self._ask(item, found)
-            asked = [i for i in plan.open if i.state is BulkState.ASKED] or plan.start
+                # Of what is asked for on a dashboard the bot refuses more than it makes in a look.
+                if found.asks[item.key].number or len(asked) < MOST_DRAFTS:
+                    await self._ask(item, found)
+                    asked.append(item)
             stopped = bool(plan.failed) and not self._how.go_on
             if not asked:
                 if plan.done + len(plan.failed) + len(plan.left) == plan.total:

@@ -15,6 +15,7 @@ from bot.cli.rpkg.jobs import Ask, Found
 from bot.cli.rpkg.spoken import Heard, Said, answer_to, refusal, said_before
 from lifecycle import records
 from lifecycle.bulk import BulkItem, BulkState
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,13 +56,17 @@ class FakeForge:
         return tuple(self.comments)
 
     def works(self) -> None:
-        """Answer what was not answered, and open a pull request for it."""
+        """Answer what was not answered, and open a pull request for it; of too many, refuse."""
+        made = 0
         for each in [*self.comments]:
             name = each.body.rpartition(" ")[2]
             if each.ours or name in self._silent or answer_to(each.id, self.comments):
                 continue
             words = "`/upgrade` refused: it is held." if name in self._refused else "#7: Upgrade."
-            if name not in self._refused:
+            made += name not in self._refused
+            if made > MOST_DRAFTS:
+                words = "`/upgrade` refused: at most 5 drafts are made at a time."
+            elif name not in self._refused:
                 self.open.add(name)
             text = f"@author {words}\n\n{records.sign({'answered': [each.id]}, b'key')}"
             self.comments.append(heard(len(self.comments) + 1, "bot", text, ours=True))
@@ -157,6 +162,17 @@ def test_five_are_done_at_once_unless_that_is_not_wanted() -> None:
     assert job.forge.asked == []
     run(job, replace(HOW, yes=False))
     assert job.forge.asked == ["/upgrade a", "/upgrade b"]
+
+
+def test_no_more_is_asked_for_at_once_than_the_bot_makes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The short-cut asks for the whole wave: the bot refuses the rest, and the command fails."""
+    job = FakeJob(FakeForge(), dict.fromkeys("abcdefghijkl"))
+    run(job, replace(HOW, most=12))
+
+    assert len(job.forge.open) == 12
+    assert "0 of 12 done, 12 open." in capsys.readouterr().out
 
 
 def test_a_wave_waits_for_people_and_the_next_run_goes_on(
