@@ -328,7 +328,8 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.READ,
             handler=questions.why,
-            help="list what is still missing; with a field, tell what set it",
+            help="list what is still missing; with one of these, such as `approved`, tell that"
+            " alone; with a field, tell what set it",
             question=True,
         ),
         CommandSpec(

@@ -1,6 +1,7 @@
 """Answers to commands."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lifecycle import limits
@@ -312,9 +313,11 @@ def _ways(ways: Sequence[str]) -> str:
 
 
 def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
-    """The answer to `/why`: all gates, or what is said about one field."""
+    """The answer to `/why`: all gates, or what is said about one gate or field."""
     if about:
-        return _about(proposal, about)
+        named = tuple(gate for gate in judgement.gates if gate.name == about)
+        gate = summary.gate_list(replace(judgement, gates=named))
+        return _about(proposal, about, gate)
     told = (_standing(proposal, judgement), drafts.waiting_list(proposal))
     return "\n\n".join(filter(None, told))
 
@@ -337,7 +340,7 @@ def _standing(proposal: Proposal, judgement: "Judgement") -> str:
     return f"{quote(revisions(proposal))} is waiting for {count}.\n\n{summary.gate_list(judgement)}"
 
 
-def _about(proposal: Proposal, about: str) -> str:
+def _about(proposal: Proposal, about: str, gate: str) -> str:
     """What findings and changes say about a field, however much of its name was given."""
     found = [
         each
@@ -347,13 +350,13 @@ def _about(proposal: Proposal, about: str) -> str:
     ]
     changed = proposal.changes_about(about)
     lines = change_lines(changed)
-    if not found and not lines:
+    if not (found or lines or gate):
         return (
             f"nothing found about {code(about)}, and this pull request does not change it."
             " `/why` alone"
             " lists what is missing."
         )
-    parts = [f"about {code(about)}:"]
+    parts = [f"about {code(about)}:", *filter(None, [gate])]
     if found:
         parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
     if lines:

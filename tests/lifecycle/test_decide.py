@@ -599,6 +599,16 @@ def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
     assert [kind for kind in found if kind is not a.Keep] == expected
 
 
+def test_one_gate_is_asked_about_by_its_name() -> None:
+    """The short-cut looks for a field of that name, and says that there is nothing about it."""
+    start = settled(facts(PROPOSAL), then=lambda p: asks(p, OUTSIDER, "/why approved", minutes=1))
+
+    (said,) = (x for x in decide(start) if isinstance(x, a.Reply))
+
+    assert "**approved**: 0 of 1" in said.body
+    assert "rendered" not in said.body
+
+
 def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one() -> None:
     """Fails when what touches no package is nobody's business: histories may criss-cross."""
     hidden = changed(NOTHING, effect=Effect(packages=("net/edge",)))
