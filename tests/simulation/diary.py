@@ -13,7 +13,7 @@ from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository
 from tests.simulation.setting import BOT, called
 
 OBEYED = "rocket"
@@ -143,9 +143,14 @@ class Diary:
             was = extra.get("changes", {}).get("base", {}).get("ref", {}).get("from", "")
             what = "merged" if action == "closed" and pull.merged else f"{action}"
             self.add(who, f"pull {what}", before=was, text=_ref(repo, pull), **shown(repo, pull))
+        elif kind == "issues" and action == "opened":
+            self.add(who, "issue opened", pull=extra["issue"].number)
         elif kind == "issue_comment":
             comment = extra["comment"]
-            pull = repo.pulls.get(comment.thread.number) or comment.thread
+            if not isinstance(comment.thread, Pull):
+                self._said_on_an_issue(who, f"{action}", comment)
+                return
+            pull = comment.thread
             if action != "created" and any(
                 called(r.user.login) == BOT and r.content == OBEYED for r in comment.reactions
             ):
@@ -161,15 +166,22 @@ class Diary:
             )
         elif kind == "merge_request":
             self._hear_merge_request(repo, extra["merge_request"], happening)
+        elif kind == "note" and isinstance(extra["note"].thread, Issue):
+            self._said_on_an_issue(who, _TALKED[f"{action}"], extra["note"])
         elif kind == "note" and isinstance(extra["note"].thread, Pull):
             note = extra["note"]
             if action != "create" and any(
                 called(r.user.login) == BOT and r.content == OBEYED for r in note.reactions
             ):
                 self.obeyed.add(note.id)
-            what = {"create": "created", "update": "edited"}[f"{action}"]
             about = shown(repo, note.thread)
-            self.add(who, f"comment {what}", number=note.id, text=note.body, **about)
+            self.add(
+                who, f"comment {_TALKED[f'{action}']}", number=note.id, text=note.body, **about
+            )
+
+    def _said_on_an_issue(self, who: str, done: str, comment: Comment) -> None:
+        about = {"pull": comment.thread.number, "number": comment.id, "text": comment.body}
+        self.add(who, f"issue comment {done}", **about)
 
     def _is_about(self, repo: Repository) -> bool:
         return repo.parent is None and self.about in (None, repo)
@@ -192,6 +204,7 @@ class Diary:
         self.add(who, word, **about)
 
 
+_TALKED = {"create": "created", "update": "edited"}
 _DONE = {"open": "opened", "close": "closed", "reopen": "reopened", "merge": "merged"}
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.simulation import ending_variants
+from tests.simulation import ending_impact, ending_variants
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.evidence import QUEUE, Evidence
 from tests.simulation.evidence_variants import Variants, package_of
@@ -75,7 +75,11 @@ class Ending:
         for pull in self._repo.pulls.values():
             for check, why in self._of(pull):
                 found.append(Violation(check, f"#{pull.number}: {why}", end))
+        found += [Violation("answered once", why, end) for why in self._issues()]
         found += [Violation("released", why, end) for why in self._unreleased()]
+        if self._variants is not None:
+            told = ending_impact.untrue(self._variants, self._repo, self._app)
+            found += [Violation("told", why, end) for why in told]
         if self._variants is None or self._doubt or not self._calm:
             return found
         return found + [Violation("made", w, end) for w in ending_variants.unmade(self._variants)]
@@ -96,9 +100,21 @@ class Ending:
             if rules and all(r.releases for r in rules):
                 yield f"{name} has no release"
 
+    def _issues(self) -> Iterator[str]:
+        """Commands on the dashboard issue that have no answer, or two."""
+        for issue in self._repo.threads:
+            if called(issue.user.login) != BOT or issue.number in self._repo.pulls:
+                continue
+            ours = [c for c in issue.comments if called(c.user.login) == BOT]
+            answers = Counter(number for c in ours for number in answered_by(c.body))
+            twice = (f"comment {n} has two answers" for n, times in answers.items() if times > 1)
+            found = [*(why for _, why in self._unanswered(issue, answers)), *twice]
+            yield from (f"dashboard issue: {why}" for why in found)
+
     def unanswered(self) -> list[Violation]:
         """Commands without an answer, while nothing hinders the bot."""
-        end, found = len(self._diary.entries), list[Violation]()
+        end = len(self._diary.entries)
+        found = [Violation("prompt", why, end) for why in self._issues()]
         for pull in self._repo.pulls.values():
             if pull.state == "open" and self._changes(pull):
                 ours = [c for c in pull.comments if called(c.user.login) == BOT]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository
+from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Thread
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import MAIN, READER, RELEASE, TEAM, WRITERS
 
@@ -21,12 +21,12 @@ class GitHubHands(Hands):
             )
         )
 
-    def say(self, who: str, pull: Pull, text: str, *means: str) -> Comment:
+    def say(self, who: str, about: Thread, text: str, *means: str) -> Comment:
         """Write a comment; `means` are the commands that it holds."""
         user = self.user(who)
         if means:  # before the forge tells: whoever listens knows what was meant
             self.diary.meant[self.state.data.last_id + 1] = means
-        return self._try(lambda: self.state.talk.comment(pull, user, text))
+        return self._try(lambda: self.state.talk.comment(about, user, text))
 
     def edit(self, who: str, comment: Comment, text: str) -> None:
         """Change a comment."""

@@ -28,7 +28,7 @@ from bot.sandbox.records.gitlab import FREE, Allowance, Level, ProtectedRef
 from bot.sandbox.records.merge_requests import MergeRequest, Note
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.records.repository import Comment, Pull, Repository
+from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
 from tests.simulation.diary import OBEYED, merged_as, review_of, shown
 from tests.simulation.gitlab_ways import MERGE, SCANNER
 from tests.simulation.hands import Hands, ImpossibleError
@@ -98,12 +98,12 @@ class GitLabHands(Hands):
             lambda: merge_requests.open(self.state, self.user(who), ends, title=titled)
         )
 
-    def say(self, who: str, pull: Pull, text: str, *means: str) -> Comment:
+    def say(self, who: str, about: Thread, text: str, *means: str) -> Comment:
         """As `Hands` has it."""
         if means:
             self.diary.meant[self.state.data.last_id + 1] = means
         report = lambda: quick_actions.say(  # noqa: E731 (short)
-            self.state, pull, self.user(who), spoken(text)
+            self.state, about, self.user(who), spoken(text)
         )
         _, note = self._try(report)
         if note is None:

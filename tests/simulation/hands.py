@@ -17,7 +17,7 @@ from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import ZERO, RefChange
-from bot.sandbox.records.repository import Comment, Pull, Repository
+from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
 from tests.simulation.diary import Diary
 from tests.simulation.forge import TouchedState
 from tests.simulation.setting import (
@@ -235,7 +235,7 @@ class Hands(ABC):
         """Open a pull request."""
 
     @abstractmethod
-    def say(self, who: str, pull: Pull, text: str, *means: str) -> Comment:
+    def say(self, who: str, about: Thread, text: str, *means: str) -> Comment:
         """Write a comment; `means` are the commands that it holds."""
 
     @abstractmethod

@@ -51,6 +51,9 @@ FEWEST, MOST = 41, 48
 CLAIMED = 12.5
 """Seconds that a bot may stand still, and nobody else writes meanwhile what it has claimed."""
 
+WITH_ISSUES = 0.5
+"""Share of the histories with variants that have issues, and so a dashboard issue."""
+
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
 
@@ -120,6 +123,8 @@ class Simulation(System):
         self.hands = made.hands(state, self.repo, self.diary, self.draw)
         if self.variants:
             self.hands.packages, self.hands.varied = varied.THERE, True
+            if self.at == GITHUB:  # projects of GitLab differ anyway
+                self.repo.has_issues = Random(f"{self.seed}/issues").random() < WITH_ISSUES
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.catalog = self._beside() if self.apart else None

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from tests.simulation import (
     moves,
     moves_attacks,
+    moves_dashboard,
     moves_settings,
     moves_talk,
     moves_variants,
@@ -15,6 +16,7 @@ from tests.simulation import (
     scenes_catalog,
     scenes_gates,
     scenes_memory,
+    scenes_rules,
     scenes_variants,
 )
 from tests.simulation.deeds import Misfortune, Scene
@@ -75,8 +77,10 @@ STEPS: tuple[Step, ...] = (*MOVES, *SCENES, *MISFORTUNES)
 
 WITH_VARIANTS: tuple[Step, ...] = (
     *moves_variants.MOVES,
+    *moves_dashboard.MOVES,
     *MOVES,
     *scenes_variants.SCENES,
+    *scenes_rules.SCENES,
     *SCENES,
     *MISFORTUNES,
 )
@@ -93,7 +97,8 @@ def manner(draw: Random, variants: bool = False, apart: bool = False) -> Manner:
     """Draw the manner of a history: some things are frequent in it, others left out."""
     steps = APART if apart else WITH_VARIANTS if variants else STEPS
     moves = tuple(each for each in steps if isinstance(each, Move))
-    ours = {*moves_variants.MOVES, *scenes_variants.SCENES, *scenes_catalog.SCENES}
+    ours = {*moves_variants.MOVES, *moves_dashboard.MOVES}
+    ours |= {*scenes_variants.SCENES, *scenes_rules.SCENES, *scenes_catalog.SCENES}
     calm = draw.random() < 0.2
     weights = []
     for step in steps:

@@ -83,7 +83,7 @@ class Oracle:
             yield self._moved(entry)
         elif entry.what == "pull merged":
             yield self._merged(entry)
-        elif entry.what in ("comment created", "comment edited"):
+        elif entry.what in ("comment created", "comment edited", "issue comment created"):
             yield self._words.judge(entry)
         elif entry.what == "pull converted_to_draft":
             yield self._words.sent_back(entry)

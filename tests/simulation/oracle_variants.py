@@ -18,6 +18,7 @@ from tests.simulation.diary import Entry
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
 from tests.simulation.oracle_catalog import CatalogOracle
+from tests.simulation.oracle_dashboard import DashboardOracle
 from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
 from tests.simulation.variants import FOLDER, HIDDEN, OBJECTS, SITE, Wanted
 
@@ -39,6 +40,7 @@ class VariantsOracle:
     ) -> None:
         self._v = variants
         self._catalog = catalog
+        self._dashboard = DashboardOracle(variants.evidence, stale)
         self._stale = stale
         self._history = variants.history
         self._diary = variants.diary
@@ -49,6 +51,7 @@ class VariantsOracle:
             yield "no secrets", f"a Secret's value stands in what it wrote on #{entry.pull}"
         if self._catalog is not None:
             yield from self._catalog.judge(entry)
+        yield from self._dashboard.judge(entry)
         if entry.what == "pull opened" and package_of(entry.text):
             yield from self._opened(entry, package_of(entry.text))
         elif entry.what == "push" and entry.text.startswith("refs/heads/"):

@@ -4,7 +4,6 @@ In the last of them an adversary, who may write, tries to have something approve
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.sandbox.git import trees
@@ -14,7 +13,7 @@ from bot.sandbox.records.repository import Pull
 from tests.simulation.deeds import scenes
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import content, writer
-from tests.simulation.moves_variants import of_variants, package_of, there, wish, written
+from tests.simulation.moves_variants import of_variants, package_of, wish, written
 from tests.simulation.scenery import Stage, rules_of
 from tests.simulation.setting import (
     ADMIN,
@@ -204,25 +203,6 @@ def gone(s: "Simulation") -> str:
         play.does(lambda: h.commit(ADMIN, MAIN, {path: text}, "rule again"))
         play.passes(20)
     return f"{path} goes{how and f', is {how}, and comes back'}"
-
-
-@SCENES.add("variant: its rule names a revision, then another", 2)
-def named(s: "Simulation") -> str:
-    play = Play(s)
-    h = play.hands
-    if f"refs/tags/{UPSTREAM}/v2" not in h.repo.refs:
-        play.publishes()
-    first, then = h.one(((1, 2), (1, 2), (2, 1)))
-    missing = [p for p in (SHOP, *EDGES[:1]) if not there(h, f"{p}/Kptfile")]
-    rule = wish(h, h.one(missing or (SHOP,)), asap=True)
-    rule = replace(rule, revision=first, follow=False, chosen=False)
-    play.writes(rule)
-    play.passes(25)
-    if h.chance(0.6):
-        play.approves(play.one_of(rule.names[0]))
-    play.writes(replace(rule, revision=then))
-    play.passes(25)
-    return f"a rule names v{first}, then v{then}: {rule}"
 
 
 @SCENES.add("variant: changed here and upstream", 3)

@@ -14,7 +14,14 @@ from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
-OF_VARIANTS = ("oracle_variants", "ending_variants", "evidence_variants", "variants")
+OF_VARIANTS = (
+    "oracle_variants",
+    "oracle_dashboard",
+    "ending_impact",
+    "ending_variants",
+    "evidence_variants",
+    "variants",
+)
 OF_CATALOG = ("oracle_catalog", "catalog")
 OF_ALL = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting")
 JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG)

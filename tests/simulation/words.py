@@ -73,7 +73,7 @@ class Words:
             made = tags_of(self._evidence, entry.pull, entry.place)
             if made and all(len(moves) == 1 for moves in made.values()):
                 yield "reasons", f"the summary of #{entry.pull} says that {', '.join(made)} is gone"
-        if entry.what == "comment created":
+        if entry.what in ("comment created", "issue comment created"):
             yield from self._said(entry)
             return
         was = self._is_answer.get(entry.number, set())
