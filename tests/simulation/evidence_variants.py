@@ -13,8 +13,19 @@ import yaml
 from tests.simulation.catalog import FAR, Stood
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence, login_of
-from tests.simulation.setting import BOT, MAIN, STAMP
-from tests.simulation.variants import FOLDER, OLD, OWNER, SHOP, SITES, UPSTREAM, Wanted, wanted
+from tests.simulation.setting import BOT, MAIN, STAMP, STAMPER
+from tests.simulation.variants import (
+    CONTEXT,
+    FOLDER,
+    OLD,
+    OWNER,
+    REGION,
+    SHOP,
+    SITES,
+    UPSTREAM,
+    Wanted,
+    wanted,
+)
 
 DRAFT = "refs/heads/drafts/"
 BRANCH = "/packagevariant-"
@@ -103,6 +114,20 @@ class Variants:
         """The label that rules may give it; "" for none."""
         metadata = self.kptfile(commit, package).get("metadata") or {}
         return str((metadata.get("labels") or {}).get("tier", ""))
+
+    def context(self, commit: str, package: str) -> str:
+        """What rules may put into its context; "" for nothing."""
+        blob = self.history.at(commit, f"{package}/{CONTEXT}")
+        try:
+            found = yaml.safe_load(self.history.blob(blob)) if blob else None
+        except yaml.YAMLError:
+            return ""
+        return str(((found or {}).get("data") or {}).get(REGION, ""))
+
+    def stamps(self, commit: str, package: str) -> bool:
+        """Whether a function of its own stamps its files."""
+        pipeline = self.kptfile(commit, package).get("pipeline") or {}
+        return any(each.get("image") == STAMPER for each in pipeline.get("mutators") or ())
 
     def lock(self, commit: str, package: str) -> Lock:
         """What a package was made of."""

@@ -12,8 +12,10 @@ from tests.simulation.variants import (
     DOWNSTREAMS,
     EDGES,
     FOLDER,
+    LIVE,
     OBJECTS,
     OLD,
+    OTHER,
     SHOP,
     SITES,
     UPSTREAM,
@@ -34,8 +36,9 @@ def wish(h: Hands, *names: str, asap: bool | None = None) -> Wish:
     if not names:
         some = tuple(e for e in EDGES if h.chance(0.6)) or EDGES[:1]
         names = h.one([(SHOP,), (OLD,), some])
+    kind = h.one(("", "", "", LIVE, LIVE, OTHER)) if names[0] in EDGES else ""
     return Wish(
-        names=names,
+        names=names[:1] if kind else names,
         revision=h.one((0, 0, 1, 2)),
         follow=h.chance(0.7),
         asap=h.chance(0.5) if asap is None else asap,
@@ -43,7 +46,10 @@ def wish(h: Hands, *names: str, asap: bool | None = None) -> Wish:
         orphans=h.chance(0.3),
         label=h.one(("", "", "red", "blue")),
         injects=h.chance(0.4),
-        chosen=names[0] in EDGES and h.chance(0.4),
+        chosen=names[0] in EDGES and not kind and h.chance(0.5),
+        context=h.one(("", "", "north", "south")),
+        function=h.chance(0.25),
+        kind=kind,
     )
 
 

@@ -221,6 +221,14 @@ class VariantsOracle:
         if exact and lock.number not in exact:
             said = ", ".join(f"v{number}" for number in sorted(exact))
             yield "wanted", f"{entry.text} is made of v{lock.number}, and the rule says {said}"
+        given = [r for tip in tips if (r := (self._v.wants(tip) or {}).get(package)) is not None]
+        lacking = {self._lacks(rule, package, entry.after) for rule in given}
+        if (
+            lacking
+            and "" not in lacking
+            and self._v.by_bot(self._v.added(entry.after, entry.place))
+        ):
+            yield "wanted", f"{entry.text}: {', '.join(sorted(lacking))}"
         if was is not None:
             yield from self._keeps(entry, package, was.commit, lock.commit)
 
@@ -306,8 +314,8 @@ class VariantsOracle:
         head, lock = merge.head, self._v.lock(merge.head, package)
         if self._v.owner(head, package) != rule.owner:
             return "it is another rule's"
-        if rule.label and self._v.label(head, package) != rule.label:
-            return f"it has not the label {rule.label}"
+        if lacks := self._lacks(rule, package, head):
+            return lacks
         local = before if self._history.package(before, package) else ""
         old = self._v.lock(before, package).commit if local else ""
         places = self._v.places(first, last)
@@ -325,6 +333,16 @@ class VariantsOracle:
                 return f"{name} is not what the rule makes"
         if not self._injected(rule, package, head, first, last):
             return f"{SITE} is not what the rule injects"
+        return ""
+
+    def _lacks(self, rule: Wanted, package: str, head: str) -> str:
+        """What a package has not of what a rule gives it; "" for nothing."""
+        if rule.label and self._v.label(head, package) != rule.label:
+            return f"it has not the label {rule.label}"
+        if rule.context and self._v.context(head, package) != rule.context:
+            return f"its context has not {rule.context}"
+        if rule.function and not self._v.stamps(head, package):
+            return "it has not the function of the rule"
         return ""
 
     def _is_chosen(self, rule: Wanted, number: int, commit: str, at: int) -> bool:

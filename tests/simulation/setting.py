@@ -101,8 +101,8 @@ class RulesText:
             f" self: {str(self.alone).lower()}"
             f"{', automatic: {variants: true}' if self.automatic else ''}}}",
         ]
-        named = "\n  here: {}" + "\n  catalog: {repository: acme/catalog}" * bool(self.reach)
-        lines += [VARIANTS.replace("\n  here: {}", named)] if self.variants else []
+        named = HERE + "\n  catalog: {repository: acme/catalog}" * bool(self.reach)
+        lines += [VARIANTS.replace(HERE, named)] if self.variants else []
         lines += ["variants_from: [acme/catalog]"] * (self.reach == LETS_IN)
         publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
         publish += [*["release: true"] * self.releases, *[f"windows: [{WINDOW}]"] * self.windows]
@@ -133,7 +133,8 @@ class RulesText:
         )
 
 
-VARIANTS = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\nobjects: [{directory: objects}]"
+HERE = "\n  here: {labels: {kind: live}}"
+VARIANTS = f"variants: [variants/*.yaml]\nrepositories:{HERE}\nobjects: [{{directory: objects}}]"
 """Where rules for variants are, and what they name."""
 REACHES = NAMED, LETS_IN = "named", "lets in"
 

@@ -10,9 +10,21 @@ from bot.sandbox.git.objects import Ident
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.refs import ZERO
 from bot.sandbox.records.repository import Pull
-from tests.simulation.setting import CONFIG, MAIN, RulesText, resource
+from tests.simulation.setting import CONFIG, MAIN, STAMPER, RulesText, resource
 from tests.simulation.test_oracle import Scene
-from tests.simulation.variants import EDGES, HIDDEN, SITE, SITES, Wish, asking, sites, wanted
+from tests.simulation.variants import (
+    CONTEXT,
+    EDGES,
+    HIDDEN,
+    LIVE,
+    OTHER,
+    SITE,
+    SITES,
+    Wish,
+    asking,
+    sites,
+    wanted,
+)
 
 RULE = Wish(names=("shop",), revision=1, follow=False)
 BY_RULE = RulesText(variants=True, automatic=True)
@@ -149,14 +161,16 @@ def opened_twice(a: Variants) -> None:
         a.opens(a.pushes(a.content(), number))
 
 
-def closed(a: Variants, *, change: Callable[[Variants], None] = lambda _: None) -> None:
+def closed(
+    a: Variants, *, change: Callable[[Variants], None] = lambda _: None, label: str = "none"
+) -> None:
     a.begin()
     pull = a.opens(a.pushes(a.content()))
     with a.simulation.forge.change():
         a.hands.turn("bob", pull, "closed")
     a.rest()
     change(a)
-    a.opens(a.pushes(a.content(), 2))
+    a.opens(a.pushes(a.content(label=label), 2))
 
 
 def closed_and_changed(a: Variants) -> None:
@@ -166,7 +180,7 @@ def closed_and_changed(a: Variants) -> None:
             a.hands.commit("ann", MAIN, {rule.path: rule.text}, "rule")
         a.rest()
 
-    closed(a, change=change)
+    closed(a, change=change, label="red")
 
 
 def unwanted(a: Variants) -> None:
@@ -187,6 +201,26 @@ def another_revision_at_once(a: Variants) -> None:
     with a.simulation.forge.change():
         a.hands.commit("ann", MAIN, {RULE.path: RULE.text}, "rule")
     a.pushes(a.content(2))
+
+
+def without_context(a: Variants) -> None:
+    a.begin(replace(RULE, context="north"))
+    a.pushes(a.content())
+
+
+def without_function(a: Variants) -> None:
+    a.begin(replace(RULE, function=True))
+    a.pushes(a.content())
+
+
+def with_all_of_it(a: Variants) -> None:
+    a.begin(replace(RULE, context="north", function=True))
+    files = dict(a.content())
+    files["shop/Kptfile"] = f"""{KPTFILE.format(label="x", number=1, commit=a.published)}
+pipeline: {{mutators: [{{name: mine, image: {STAMPER}}}]}}
+""".encode()
+    files[f"shop/{CONTEXT}"] = b"kind: ConfigMap\ndata: {name: shop, region: north}\n"
+    a.pushes(files)
 
 
 def held(a: Variants) -> None:
@@ -272,7 +306,7 @@ DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
     (removed_with_its_rule, set()),
     (pushed_to, {"approved"}),
     (other_content, {"approved"}),
-    (other_label, {"approved"}),
+    (other_label, {"approved", "wanted"}),
     (more_than_it, {"approved"}),
     (merged_with_rules, {"approved"}),
     (of_a_tag_of_somebody, {"approved"}),
@@ -282,6 +316,9 @@ DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
     (unwanted, {"wanted"}),
     (another_revision, {"wanted"}),
     (another_revision_at_once, {"wanted"}),
+    (without_context, {"wanted"}),
+    (without_function, {"wanted"}),
+    (with_all_of_it, set()),
     (removed, {"wanted"}),
     (not_adopted, {"wanted"}),
     (held, {"held"}),
@@ -314,3 +351,17 @@ def test_a_set_that_chooses_wants_what_its_objects_say_at_that_commit() -> None:
     assert (wanted(rule.path, rule.text, sites(EDGES[2:])) or {}).keys() == {*EDGES[2:]}
     assert wanted(rule.path, rule.text) == {}
     assert SITES not in Wish(names=EDGES[:2]).files
+
+
+@pytest.mark.parametrize(("kind", "places"), [(LIVE, {EDGES[1]}), (OTHER, set[str]())])
+def test_a_set_over_repositories_wants_one_package_in_each_of_their_kind(
+    kind: str, places: set[str]
+) -> None:
+    """The short-cut takes every repository that rules name."""
+    rule = Wish(names=EDGES[1:2], kind=kind, context="south", function=True)
+    found = wanted(rule.path, rule.text)
+    assert found is not None
+    assert found.keys() == places
+    assert {(w.owner, w.context, w.function) for w in found.values()} == {
+        (f"edges-here-{place}", "south", True) for place in places
+    }

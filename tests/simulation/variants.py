@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.simulation.setting import kptfile, resource
+from tests.simulation.setting import STAMP, STAMPER, kptfile, resource
 
 UPSTREAM = "base"
 """The package that others are made of."""
@@ -54,6 +54,10 @@ class Wish:
         label: A label that packages get; "" for none.
         injects: It names objects to inject.
         chosen: A set chooses objects, and a template's expression names the packages.
+        context: What packages get into their context; "" for nothing.
+        function: Packages get a function that stamps files.
+        kind: A set chooses repositories of this kind, which alone have its one package; "" where it
+            does not choose any.
     """
 
     names: tuple[str, ...]
@@ -65,6 +69,9 @@ class Wish:
     label: str = ""
     injects: bool = False
     chosen: bool = False
+    context: str = ""
+    function: bool = False
+    kind: str = ""
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -92,6 +99,10 @@ class Wish:
             more["labels"] = {"tier": self.label}
         if self.injects:
             more["injectors"] = [{"name": "site"}]
+        if self.context:
+            more["packageContext"] = {"data": {REGION: self.context}}
+        if self.function:
+            more["pipeline"] = {"mutators": [{"name": "stamps", "image": STAMPER}]}
         marks = {f"porchbot.dev/{k}": v for k, v in self._marks()}
         metadata = {"name": self.path.removeprefix(f"{FOLDER}/")[:-5], "annotations": marks}
         if self.names[0] in EDGES:
@@ -101,6 +112,10 @@ class Wish:
             if self.chosen:
                 more["downstream"] = {"repo": "here", "packageExpr": "'edge/' + target.name"}
                 target = {"objectSelector": CHOSEN, "template": more}
+            elif self.kind:
+                more["downstream"] = {"package": self.names[0]}
+                chosen = {"matchLabels": {"kind": self.kind}}
+                target = {"repositorySelector": chosen, "template": more}
             spec = {"upstream": upstream, "targets": [target]}
         else:
             kind, version = "PackageVariant", "v1alpha1"
@@ -133,6 +148,8 @@ class Wanted:
         orphans: What it made stays when it goes.
         label: A label that the package gets; "" for none.
         injects: It names objects to inject.
+        context: What the package gets into its context; "" for nothing.
+        function: It gets a function that stamps files.
     """
 
     owner: str
@@ -143,7 +160,17 @@ class Wanted:
     orphans: bool
     label: str
     injects: bool
+    context: str = ""
+    function: bool = False
 
+
+LIVE, OTHER = "live", "other"
+"""Kinds of repositories that a set may choose: this one is live, by its configuration."""
+
+REGION = "region"
+"""The key of the package context that rules set."""
+
+CONTEXT = "package-context.yaml"
 
 CHOSEN = {"apiVersion": "v1", "kind": "ConfigMap", "matchLabels": {"tier": "edge"}}
 """The objects that a set chooses."""
@@ -180,6 +207,9 @@ def wanted(file: str, text: bytes, objects: bytes = b"") -> dict[str, Wanted] | 
             places = [spec["downstream"]["package"]]
         elif "objectSelector" in spec["targets"][0]:
             places = chosen(objects)
+        elif "repositorySelector" in spec["targets"][0]:
+            live = spec["targets"][0]["repositorySelector"]["matchLabels"]["kind"] == LIVE
+            places = [more["downstream"]["package"]] if live else []
         else:
             places = spec["targets"][0]["repositories"][0]["packageNames"]
         name = whole["metadata"]["name"]
@@ -193,6 +223,8 @@ def wanted(file: str, text: bytes, objects: bytes = b"") -> dict[str, Wanted] | 
                 orphans=more.get("deletionPolicy") == "orphan",
                 label=(more.get("labels") or {}).get("tier", ""),
                 injects=bool(more.get("injectors")),
+                context=(more.get("packageContext") or {}).get("data", {}).get(REGION, ""),
+                function=bool(more.get("pipeline")),
             )
             for place in places
         }
@@ -218,6 +250,16 @@ def asking(kind: str = "ConfigMap") -> bytes:
     ).encode()
 
 
+def context(package: str) -> bytes:
+    """The context of a package, which no cluster is given."""
+    local = "config.kubernetes.io/local-config: 'true'"
+    return (
+        f"{STAMP}\napiVersion: v1\nkind: ConfigMap\n"
+        f"metadata: {{name: kptfile.kpt.dev, annotations: {{{local}}}}}\n"
+        f"data: {{name: {package}}}\n"
+    ).encode()
+
+
 def files() -> dict[str, bytes]:
     """All that is there at the beginning besides the rules."""
     found = {
@@ -225,6 +267,7 @@ def files() -> dict[str, bytes]:
         f"{OBJECTS}/secret.yaml": thing("site", "Secret", HIDDEN),
         f"{UPSTREAM}/{SITE}": asking(),
         f"{UPSTREAM}/key.yaml": asking("Secret"),
+        f"{UPSTREAM}/{CONTEXT}": context(UPSTREAM),
     }
     for package in THERE:
         found[f"{package}/Kptfile"] = kptfile(package)
