@@ -215,7 +215,8 @@ class AtGitLab:
     def templated(self, hook: OutgoingHook, drawn: Random) -> Templated | None:
         """As `Furnished` has it: by a custom template."""
         people = [self.forge.state.user(login) for login in (*HONEST, ACCOUNT)]
-        return templated(hook, self._secrets, people, drawn)
+        group = self.forge.state.organizations.find(OWNER).account.id
+        return templated(hook, self._secrets, people, group, drawn)
 
     def let_in(self) -> None:
         """As `Furnished` has it: it becomes a member."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
+from bot.store.hints import NOTHING
 from bot.store.port import Store
 from tests.simulation import ending
 from tests.simulation import variants as varied
@@ -26,7 +27,7 @@ from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
 from tests.simulation.furnishing import FORGES, GITHUB, Furnished
 from tests.simulation.furnishing_catalog import Catalog
-from tests.simulation.gitlab_templates import Templated
+from tests.simulation.gitlab_templates import HERS, Templated
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
@@ -296,7 +297,8 @@ class Simulation(System):
         super()._deliver(hook, late)
         said = self.place.templated(hook, self._hers)
         if said is not None:
-            self.weather.tally["attack: a webhook's custom template"] += 1
+            whose = "attack: a webhook's custom template" if said.is_hers else "webhook told twice"
+            self.weather.tally[whose] += 1
             super()._deliver(said, late)
 
     def _read(self, hook: OutgoingHook) -> Delivery | None:
@@ -307,10 +309,19 @@ class Simulation(System):
             if not of_another:
                 raise
             return None
-        if delivery is not None and of_another:
-            said = f"a webhook of another project has {len(delivery.wakes)} keys looked at"
-            self._late.append(Violation("own project", said, len(self.diary.entries)))
+        if delivery is not None and of_another and not delivery.group:
+            self._believes(delivery)
         return delivery
+
+    async def _of_group(self, replica: Replica, delivery: Delivery) -> Delivery | None:
+        found = await super()._of_group(replica, delivery)
+        if found is not None and found.group == HERS and {*found.wakes.values()} - {NOTHING}:
+            self._believes(found)
+        return found
+
+    def _believes(self, delivery: Delivery) -> None:
+        said = f"a webhook of another project has {len(delivery.wakes)} keys looked at"
+        self._late.append(Violation("own project", said, len(self.diary.entries)))
 
     def _is_quiet(self) -> None:
         self.diary.rests()

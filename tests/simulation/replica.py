@@ -110,7 +110,8 @@ class Replica:
         self.store = store_port(world.store, gate)
         self.renderer: Any = world.renderer(self.store, self.clock, gate)
         mirrors: Any = world.mirrors(name, self.clock)
-        forges = world.forge.forges(name, gate.offload)
+        self.forges: Any = world.forge.forges(name, gate.offload)
+        forges = self.forges
         self.controller = Controller(
             forges,
             mirrors,

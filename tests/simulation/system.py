@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity
-from bot.forges.webhooks import Delivery, WebhookReader
+from bot.forges.webhooks import Delivery, WebhookError, WebhookReader
 from bot.git.port import Mirrors
+from bot.http.webhooks import Bodies, BodyLimits, WebhookEndpoint, WebhookSource
 from bot.render.port import Renderer
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.store.port import Store
@@ -165,6 +166,8 @@ class System:
 
     async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
         delivery = self._read(hook)
+        if delivery is not None and delivery.group:
+            delivery = await self._of_group(replica, delivery)
         if delivery is None:
             return
         stored = Delivered(
@@ -185,6 +188,16 @@ class System:
         """Read a webhook as the bot does; None for one that is refused."""
         headers = {name.lower(): value for name, value in hook.headers.items()}
         return self.reader.read_verified(headers, hook.body, self.me)
+
+    async def _of_group(self, replica: Replica, delivery: Delivery) -> Delivery | None:
+        """What counts of a group's webhook, as the bot's server has it; None for a refused one."""
+        covers = replica.forges.covers
+        source = WebhookSource(self.reader, replica.forges.identity, covers=covers)
+        endpoint = WebhookEndpoint(source, replica.store, Bodies(BodyLimits()), clock=replica.clock)
+        try:
+            return await endpoint._of_group(delivery, 0)
+        except WebhookError:
+            return None
 
     # --- time -----------------------------------------------------------------------------------
 
