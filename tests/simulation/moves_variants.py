@@ -104,7 +104,7 @@ def remove_rule(h: Hands) -> str:
     return f"{ADMIN} takes {path} away"
 
 
-@move("variant: package taken out of the set", 1)
+@move("variant: package taken out of the set", 3)
 def shrink_set(h: Hands) -> str:
     path = f"{FOLDER}/edges.yaml"
     now = wanted(path, written(h).get(path, b""), written(h).get(SITES, b""))
@@ -179,7 +179,7 @@ def change_package(h: Hands) -> str:
     return f"{who} opens #{pull.number}, which changes {package}"
 
 
-@move("variant: hold ended", 1)
+@move("variant: hold ended", 2.5)
 def resume(h: Hands) -> str:
     held = [p for p in DOWNSTREAMS if there(h, f".porchbot/ledger/{p}.yaml")]
     who, package, pull = writer(h), h.one(held), h.pull()
