@@ -252,6 +252,15 @@ class Variants:
         ]
         return [first, *moves, last]
 
+    def tag_moved(self, last: int) -> bool:
+        """Whether a tag of the upstream was moved before a place: each bot goes by its own mirror
+        until that is fetched anew, which nobody here can tell."""
+        return any(
+            len([e for e in moves if e.place < last]) > 1
+            for ref, moves in self.diary.of_ref.items()
+            if ref.startswith(f"refs/tags/{UPSTREAM}/v")
+        )
+
     def merge(self, package: str, name: str, local: str, old: str, new: str) -> bytes | None:
         """What a file of a package has to be, made of three commits; None for any.
 

@@ -157,8 +157,8 @@ class VariantsOracle:
         trees = {self._history.at(tip, package) for tip in tips} if removes else {""}
         if package in MADE and self._catalog and not self._catalog.rested(since, entry.place):
             return False
-        tags = [*self._v.places(since, entry.place)]
-        return len(asked) == 1 and len(trees) == 1 and len(tags) == 2
+        same = len(self._v.places(since, entry.place)) == 2 and not self._v.tag_moved(entry.place)
+        return len(asked) == 1 and len(trees) == 1 and same
 
     def _removal(self, package: str, tips: list[str], what: str) -> Iterator[tuple[str, str]]:
         reasons = {self._kept(tip, package) for tip in tips}
