@@ -176,6 +176,8 @@ def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
         none = False
         detail = entry["detail"]
         numbers = [f"#{each['number']}" for each in detail.get("proposals", ())]
+        # Who wrote several comments asked once.
+        asked = dict.fromkeys(_asker(each) for each in detail.get("asked", ()))
         yield _row(
             (
                 f"{entry['at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
@@ -183,7 +185,7 @@ def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
                 ",".join(numbers) or "-",
                 entry["action"],
                 detail.get("outcome", "-").replace("_", " ").lower(),
-                ",".join(_asker(each) for each in detail.get("asked", ())) or f"({entry['actor']})",
+                ",".join(asked) or f"({entry['actor']})",
                 detail.get("why") or _about(detail),
             )
         )

@@ -250,7 +250,10 @@ def tag_moved(package: str, revision: int) -> str:
 def not_held(package: str) -> str:
     """The package is not held."""
     shown = one_line(package) or "the root package"
-    return f"{shown} is not held at any revision. Nothing keeps it from being upgraded"
+    return (
+        f"{shown} is not held at any revision, so nothing keeps it from being upgraded. Name a"
+        " package that is held"
+    )
 
 
 def ledger_broken(path: str) -> str:

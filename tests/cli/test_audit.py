@@ -120,6 +120,17 @@ async def test_the_table(url: str) -> None:
     ]
 
 
+async def test_who_asked_by_several_comments_stands_in_the_table_once(url: str) -> None:
+    """The short-cut names a person for each comment, past the end of the column."""
+    asked = [ANN | {"comment": n} for n in range(5)] + [{"by": "sweep"}, ANN]
+    async with PostgresStore(url, patience=60) as store:
+        await store.audit.add(KEY, [("Tag", entry(ANN, 95) | {"asked": asked})])
+
+    row = run("--proposal", "95").stdout.splitlines()[1]
+
+    assert row.split()[-1] == "Ann,(sweep)"
+
+
 async def test_what_was_begun_is_shown_until_its_end_is(url: str) -> None:
     """Fails when what a killed bot was about is nowhere, or when each action is told twice."""
     told = entry(ANN, 50, outcome="BEGAN", actions=[{"action": "Merge", "values": {}}])
