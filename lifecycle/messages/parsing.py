@@ -13,7 +13,9 @@ LONG_PARAGRAPH = (
 )
 
 NO_FOLDER = "takes a folder of the repository with a slash at the end, such as `net/core/`"
-NO_PACKAGE = "takes the folder of a package, such as `net/core`; no part of it is named like `v5`"
+NO_PACKAGE = (
+    "takes the folder of a package, such as `net/core`; no part of it is `..`, or named like `v5`"
+)
 NO_ASSIGNMENT = "takes a field and a value, such as `spec.replicas=3`"
 NO_PAIRS = "takes each value once, as `key=value`, in quotes where it contains spaces"
 NO_END = "takes an end time such as `until 2026-12-24 18:00` (UTC), or `for 2h`"

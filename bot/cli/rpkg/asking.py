@@ -141,6 +141,12 @@ def written(word: str, args: tuple[str, ...]) -> str:
     Raises:
         CommandFailure: It does not.
     """
+    said = args[_options(args) :]
+    if word == "set" and len(said) > 1 and ("=" in said[0] or len(said) > 2):
+        raise CommandFailure(
+            "set takes one field and its value, such as spec.replicas=3. Quote a value with blanks,"
+            " and give the command again for another field"
+        )
     quoted = [
         shlex.quote(each) if word == "eval" and not each.startswith("--") else each for each in args
     ]

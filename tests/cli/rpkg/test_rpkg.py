@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli.root import main
-from bot.cli.rpkg import asking, sources
+from bot.cli.rpkg import asking, sources, speaking
 from bot.cli.rpkg.sources import Source
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n"
@@ -278,6 +278,17 @@ def test_what_says_how_to_do_many_is_not_ignored_for_one(
     name = option.partition("=")[0]
     assert f"{name} goes with --selector alone, such as path=net/core. Nothing" in done.output
     assert (done.exit_code, asked) == (1, [])
+
+
+def test_one_field_is_set_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut joins the words of the shell: the first field becomes "1 data.b=2"."""
+    monkeypatch.setattr(speaking, "place_of", lambda _: pytest.fail("it asked the bot"))
+    given = ["rpkg", "set", "--repository", "acme/x", "--package", "a"]
+    for words in (["data.a=1", "data.b=2"], ["ConfigMap/a", "data.a=1", "data.b=2"]):
+        done = CliRunner().invoke(main, [*given, *words], prog_name="porchbot")
+        assert (done.exit_code, "set takes one field" in done.output) == (1, True)
+
+    assert asking.written("set", ("--package=a", "ConfigMap/a", "data.a=b c")).endswith("=b c")
 
 
 def test_strategies_are_named_before_anything_is_asked() -> None:
