@@ -22,7 +22,7 @@ from cadlib.yaml.tree import Map, Node, Scalar, Seq, Value, is_block, same
 SETTER: Final = "kpt-set:"
 """What the comment of a setter holds, such as `# kpt-set: ${name}`."""
 _REMARK: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
-_BEHIND: Final = re.compile(r"[ \t]*,?[ \t]+(#[^\r\n]*)")
+_BEHIND: Final = re.compile(r"(?:[ \t]*,)?[ \t]++(#[^\r\n]*)")
 _NESTED: Final = 50  # levels that are compared; what is alike further down is not looked for
 
 Span = tuple[int, int]

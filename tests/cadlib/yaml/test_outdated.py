@@ -10,6 +10,7 @@ from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.documents import merge_documents
 from cadlib.yaml import Value, edit, emit, read
 from cadlib.yaml.outdated import fitting, replaced
+from tests.counting import assert_seconds_in_proportion
 
 TABLE: dict[str, tuple[str, Value, str]] = {
     "behind a scalar": ("- a # about a\n- b # about b\n", ["a", "c"], "- a # about a\n- c\n"),
@@ -182,3 +183,15 @@ def test_each_comment_stands_beside_the_value_it_names(
         }  # fmt: skip
         for how, data in made.items():
             assert _misplaced(data.decode()) == [], (seed, how, before, ours, theirs, data.decode())
+
+
+@pytest.mark.parametrize("behind", [" ", "\t"])
+def test_a_long_line_takes_no_longer_than_it_is(behind: str) -> None:
+    """Short-cut refused: a pattern that divides spaces in every way, behind each value: a file of
+    4 MiB took hours, in which nothing else of the process ran."""
+
+    def replacing(size: int) -> Callable[[], object]:
+        stream = read(f"- a{behind * size}\n  # about a\n- b\n".encode())
+        return lambda: edit(stream, {0: ["c", "b"]})
+
+    assert_seconds_in_proportion(replacing, 500)
