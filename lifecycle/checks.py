@@ -44,7 +44,7 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
         return []
     shown: dict[str, CheckContent] = {}
     for proposal, judgement in judged:
-        for name, one in (*_shown(facts, proposal, judgement).items(), *_configuration(proposal)):
+        for name, one in _every(facts, proposal, judgement).items():
             if name not in shown or one.badness > shown[name].badness:
                 shown[name] = one
     if facts.crowded:
@@ -64,7 +64,7 @@ def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[Det
     """
     if not facts.line_checks or facts.head != proposal.place.head or proposal.place.closed:
         return ()
-    shown = (*_shown(facts, proposal, judgement).items(), *_configuration(proposal))
+    shown = _every(facts, proposal, judgement).items()
     impact = (Detail(IMPACT, proposal.impact, ""),) if proposal.impact else ()
     return (*(Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH), *impact)
 
@@ -225,12 +225,22 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
     }
 
 
-def _configuration(proposal: Proposal) -> list[tuple[str, CheckContent]]:
-    """The check of the configuration, where that is changed."""
-    found = proposal.content
+def _every(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, CheckContent]:
+    """The checks, with that of the configuration where it is changed, which alone shows its lines.
+
+    Another check that showed them too would annotate each line twice, or begin a second thread.
+    """
+    shown, found = _shown(facts, proposal, judgement), proposal.content
     if not found.configuration_changed:
-        return []
-    return [(CONFIGURE, contents.configuration(found.configuration, proposal.rules_effect))]
+        return shown
+    own = contents.configuration(found.configuration, proposal.rules_effect)
+    others = {
+        name: replace(
+            one, annotations=tuple(f for f in one.annotations if f not in own.annotations)
+        )
+        for name, one in shown.items()
+    }
+    return {**others, CONFIGURE: own}
 
 
 def _crowded() -> CheckContent:

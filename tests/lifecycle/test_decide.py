@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
 from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.decide import conclude, decide
 from lifecycle.events import Approval, content
-from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckState, Required
+from lifecycle.facts.checks import CONFIGURE, PUBLISH, RENDER, VALIDATE, CheckState, Required
 from lifecycle.facts.conversation import Comment, Review, ReviewState
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.merging import MergeObstacle, MergeWait
@@ -618,6 +619,21 @@ def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one()
     assert shown.conclusion == "failure"
     assert "leave `net/edge` different from what is shown here" in shown.summary
     assert "merge `main` into this branch" in shown.summary
+
+
+@pytest.mark.parametrize("start", [NOTHING, PROPOSAL], ids=["rules alone", "with a package"])
+def test_an_error_of_the_rules_stands_at_its_line_once(start: Proposal) -> None:
+    """The short-cut has each check show all that it fails for: two threads at one line."""
+    places = [Place(path=p, line=3) for p in (".porchbot.yaml", "variants/a.yaml")]
+    found = tuple(Finding(message="no", severity=Severity.ERROR, place=each) for each in places)
+    wrong = changed(start, configures=True, configuration_changed=True, configuration=found)
+
+    checks = [x for x in decide(facts(wrong)) if isinstance(x, a.SetCheck)]
+
+    shown = [(each.place.path, x.name) for x in checks for each in x.annotations]
+    (other,) = {name for path, name in shown if path == "variants/a.yaml"}
+    assert sorted(shown) == [(places[0].path, "porchbot/config"), (places[1].path, other)]
+    assert all(".porchbot.yaml:3" in x.summary for x in checks if x.name in (CONFIGURE, other))
 
 
 def test_nothing_is_merged_while_nobody_knows_what_that_would_do() -> None:
