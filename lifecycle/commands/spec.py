@@ -124,14 +124,19 @@ class CommandResponse:
         return tuple(e for e in self.effects if back or not isinstance(e, SetDraft))
 
     def as_draft(self, draft: bool) -> "CommandResponse":
-        """Turn the proposal into a draft, or a draft into a proposal."""
+        """Turn the proposal into a draft, or a draft into a proposal; back again is no effect."""
         if self.proposal.place.draft == draft:
             return self
-        return replace(
-            self,
-            proposal=replace(self.proposal, place=replace(self.proposal.place, draft=draft)),
-            effects=(*self.effects, SetDraft(self.proposal.place.number, draft)),
-        )
+        proposal = replace(self.proposal, place=replace(self.proposal.place, draft=draft))
+        effects: list[Action] = [e for e in self.effects if not isinstance(e, SetDraft)]
+        if not self.turned:
+            effects.append(SetDraft(self.proposal.place.number, draft))
+        return replace(self, proposal=proposal, effects=tuple(effects))
+
+    @property
+    def turned(self) -> bool:
+        """Whether an earlier command of the comment proposes it, or sends it back."""
+        return any(isinstance(e, SetDraft) for e in self.effects)
 
     @property
     def approval(self) -> Approval | None:

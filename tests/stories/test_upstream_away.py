@@ -258,6 +258,27 @@ def test_what_waited_sends_nothing_back_again_and_proposes_nothing_that_was_sent
 
 
 @WAITS
+def test_the_last_word_of_a_comment_counts_though_another_command_of_it_waits(
+    play: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: what is sent back is so once, and what the same comment proposed before
+    that is proposed with its answer."""
+    publishes(play, "net/base", package("net/base"), 1)
+    away = _Upstreams(monkeypatch)
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.approver.says(number, "/reject")
+    minutes_pass(play, 2)
+    play.approver.says(number, "/propose\n/reject not yet\n/clone net/base@v1 apps/shop")
+    minutes_pass(play, 3)
+    assert play.author.pull(number).draft
+    away.busy = False
+    minutes_pass(play, 3)
+    play.author.pull_of("drafts/apps/shop/clone")
+    play.rests()
+    assert play.author.pull(number).draft
+
+
+@WAITS
 def test_a_freeze_counts_at_once_beside_a_command_that_waits(
     stage: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,4 +51,4 @@ def reject(
         response = response.without(response.approval).say(texts.APPROVED_AND_REJECTED)
     if approves(request, response):
         response = take_back(request, response)
-    return response if known else response.as_draft(True)
+    return response if known and not response.turned else response.as_draft(True)
