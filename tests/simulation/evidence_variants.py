@@ -65,7 +65,8 @@ class Variants:
         self.history = evidence.history
         self.diary = evidence.diary
         self._came: dict[str, str] = {}
-        self._read = 0
+        self._heard = 0
+        self._said: dict[str, Any] = {}
         self._wants: dict[str, dict[str, Wanted] | None] = {}
 
     # --- what stands in a commit ----------------------------------------------------------------
@@ -99,11 +100,16 @@ class Variants:
 
     def kptfile(self, commit: str, package: str) -> Any:
         """The Kptfile of a package; {} for none."""
-        blob = self.history.at(commit, f"{package}/Kptfile")
-        try:
-            return (yaml.safe_load(self.history.blob(blob)) or {}) if blob else {}
-        except yaml.YAMLError:
-            return {}
+        return self._read(self.history.at(commit, f"{package}/Kptfile"))
+
+    def _read(self, blob: str) -> Any:
+        """What a file of YAML says, read once; {} for none, and for one that cannot be read."""
+        if blob not in self._said:
+            try:
+                self._said[blob] = (yaml.safe_load(self.history.blob(blob)) if blob else None) or {}
+            except yaml.YAMLError:
+                self._said[blob] = {}
+        return self._said[blob]
 
     def owner(self, commit: str, package: str) -> str:
         """The variant that a package says it is kept by; "" for none."""
@@ -117,12 +123,8 @@ class Variants:
 
     def context(self, commit: str, package: str) -> str:
         """What rules may put into its context; "" for nothing."""
-        blob = self.history.at(commit, f"{package}/{CONTEXT}")
-        try:
-            found = yaml.safe_load(self.history.blob(blob)) if blob else None
-        except yaml.YAMLError:
-            return ""
-        return str(((found or {}).get("data") or {}).get(REGION, ""))
+        found = self._read(self.history.at(commit, f"{package}/{CONTEXT}"))
+        return str((found.get("data") or {}).get(REGION, ""))
 
     def stamps(self, commit: str, package: str) -> bool:
         """Whether a function of its own stamps its files."""
@@ -139,8 +141,7 @@ class Variants:
 
     def state(self, commit: str, package: str, number: int = 0) -> set[str]:
         """What the ledger says of a package's revision, or of all of them."""
-        blob = self.history.at(commit, f"{LEDGER}/{package}.yaml")
-        listed = (yaml.safe_load(self.history.blob(blob)) or {}) if blob else {}
+        listed = self._read(self.history.at(commit, f"{LEDGER}/{package}.yaml"))
         revisions = listed.get("revisions") or {}
         return {
             str((entry or {}).get("state"))
@@ -159,10 +160,10 @@ class Variants:
     def pushed_first(self, sha: str) -> str:
         """Who first pushed a commit; "" where it was there at the beginning."""
         entries = self.diary.entries
-        for entry in entries[self._read :]:
+        for entry in entries[self._heard :]:
             if entry.what == "push" and entry.after != ZERO:
                 self._note(entry)
-        self._read = len(entries)
+        self._heard = len(entries)
         return self._came.get(sha, "")
 
     def _note(self, entry: Entry) -> None:
