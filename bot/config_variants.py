@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from cadlib.forms import Strict, wrong
 from lifecycle.messages import variants as texts
@@ -67,14 +67,24 @@ class ObjectsOfVariants(Strict):
     """A folder with resources that variants may select and inject."""
 
     repository: RepositoryName | None = None
-    """Full name of another repository that has it, at the tip of its default branch. That one
-    lists this repository, and those of the packages, in `upstreams.share`. Default: this one."""
+    """Full name of another repository that has it. That one lists this repository, and those of
+    the packages, in `upstreams.share`. Default: this one."""
+
+    branch: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Branch of that other repository, which publishes packages from it; its tip is read. Default:
+    its default branch. What this repository has itself is read where these rules stand."""
 
     directory: Annotated[str, AfterValidator(_folder), Field(max_length=500)]
     """The folder."""
 
     namespace: Annotated[str, Field(max_length=63)] = "default"
     """Namespace for resources that name none."""
+
+    @model_validator(mode="after")
+    def _of_another_repository(self) -> "ObjectsOfVariants":
+        if self.branch is not None and self.repository is None:
+            raise wrong(*texts.branch_of_own_objects())
+        return self
 
 
 def use(
@@ -94,6 +104,7 @@ def use(
             for name, each in repositories.items()
         },
         objects=tuple(
-            ObjectFolder(each.directory, each.namespace, each.repository or "") for each in objects
+            ObjectFolder(each.directory, each.namespace, each.repository or "", each.branch or "")
+            for each in objects
         ),
     )

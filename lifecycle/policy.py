@@ -280,11 +280,13 @@ class ObjectFolder:
         directory: The folder.
         namespace: The namespace of those that name none.
         repository: Full name of its repository; "" for the one where the rules stand.
+        branch: The branch that it is read from; "" for the default branch.
     """
 
     directory: str
     namespace: str = "default"
     repository: str = ""
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

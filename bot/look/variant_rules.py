@@ -29,7 +29,7 @@ Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What rules may select and inject of another repository.
+    """What rules may select and inject of another repository, at one of its branches.
 
     Attributes:
         repository: Its full name, in small letters.

@@ -80,8 +80,10 @@ class Publishing:
             await self._index(served, key.branch)
             found = {each for pull in pulls for each in touched.get(pull.number, ())}
             await variant_telling.tell_users(self._store, served, found)
-        if key.branch == served.repository.default_branch:
+        default = served.repository.default_branch
+        if key.branch == default:
             await variant_telling.tell(self._store.queue, served)
+        if key.branch in await served.offload(branches.published_from, served.mirror, default):
             await variant_telling.tell_sharing(self._store, served)
         if failed:
             raise SomeFailedError(failed)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import structlog
 
@@ -11,6 +12,7 @@ from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_files, variant_rules
 from bot.look.variant_rules import Outside, RuleBook, Topics
+from bot.loop import branches
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_lending import Lending
@@ -110,7 +112,7 @@ class VariantBooks:
         """What the rules of a repository want."""
         served, name = ruling.served, ruling.served.repository.full_name
         outside, topics = await self._outside(ruling), await self._topics(ruling)
-        others = tuple((each.repository, each.tip) for each in outside)
+        others = tuple((each.repository, each.tip, each.broken) for each in outside)
         state = name, ruling.tip, ruling.policy.variants, others, topics
         known = self._known.get(served.id)
         if known is None or known[0] != state:
@@ -120,11 +122,11 @@ class VariantBooks:
 
     async def _outside(self, ruling: Ruling) -> list[Outside]:
         """What the rules may select and inject of other repositories, by their consent."""
-        folders = dict[str, list[ObjectFolder]]()
+        folders = dict[tuple[str, str], list[ObjectFolder]]()
         for each in ruling.policy.variants.objects:
             if each.repository:
-                folders.setdefault(each.repository.lower(), []).append(each)
-        return [await self._objects(ruling, name, those) for name, those in folders.items()]
+                folders.setdefault((each.repository.lower(), each.branch), []).append(each)
+        return [await self._objects(ruling, *of, those) for of, those in folders.items()]
 
     def stale(self, ruling: Ruling, began: float) -> float | None:
         """Seconds after which topics are asked for anew; None where a look did so or needs none.
@@ -178,12 +180,25 @@ class VariantBooks:
         sources = () if rules is None else rules[1].variants.sources
         return await self._serving.around.lets_in(sources, other.id, me)
 
-    async def _objects(self, ruling: Ruling, name: str, folders: list[ObjectFolder]) -> Outside:
-        other = await self._lending.to(ruling.served, name)
-        if other is not None:
-            return await ruling.served.offload(_resources, other, name, folders)
-        problem = Problem(CONFIG, 0, 0, "objects", *texts.no_objects_of(name))
-        return Outside(repository=name, broken=(VariantFile(problems=(problem,)),))
+    async def _objects(
+        self, ruling: Ruling, name: str, branch: str, folders: list[ObjectFolder]
+    ) -> Outside:
+        """Resources of a repository, at a branch; "" for its default branch."""
+        served = ruling.served
+        other = await self._lending.to(served, name)
+        if other is None:
+            return _unreadable(name, *texts.no_objects_of(name))
+        default = other.repository.default_branch
+        branch = branch or default
+        if branch != default:
+            published = await served.offload(branches.published_from, other.mirror, default)
+            # What is not published from it is guarded by no rules of ours; and of its own
+            # repository everything counts as made by people here.
+            if other.id == served.id or branch not in published:
+                return _unreadable(name, *texts.no_objects_at(name, branch))
+            scope = Scope(frozenset({branch}))
+            await other.looker.fetcher.fetch(scope, served.clock.monotonic())
+        return await served.offload(_resources, other, name, branch, folders)
 
     async def allowed(self, book: RuleBook, downstream: ServedRepository) -> RuleBook:
         """Return rules with what packages of one repository may be made of.
@@ -241,9 +256,17 @@ class VariantBooks:
         return Others(found, complete and not busy, busy)
 
 
-_State = tuple[str, Sha, VariantUse, tuple[tuple[str, str], ...], Topics]
-"""What rules are read of: their repository's name, commit and configuration, the commits of others,
-and topics."""
+_Other: TypeAlias = tuple[str, str, tuple[VariantFile, ...]]
+"""Another repository: its name, the commit that was read, and what could not be."""
+
+_State: TypeAlias = tuple[str, Sha, VariantUse, tuple[_Other, ...], Topics]
+"""What rules are read of: their repository's name, commit and configuration, others, and topics."""
+
+
+def _unreadable(name: str, problem: str, fix: str) -> Outside:
+    """A repository whose resources cannot be used, which is told where it is configured."""
+    found = Problem(CONFIG, 0, 0, "objects", problem, fix)
+    return Outside(repository=name, broken=(VariantFile(problems=(found,)),))
 
 
 def _asks_for_topics(ruling: Ruling) -> bool:
@@ -251,11 +274,16 @@ def _asks_for_topics(ruling: Ruling) -> bool:
         return variant_rules.asks_for_topics(git, ruling.tip, ruling.policy.variants)
 
 
-def _resources(other: ServedRepository, name: str, folders: Sequence[ObjectFolder]) -> Outside:
+def _resources(
+    other: ServedRepository, name: str, branch: str, folders: Sequence[ObjectFolder]
+) -> Outside:
+    default = other.repository.default_branch
     with other.mirror.open() as git:
-        tip = git.ref(names.branch_ref(other.repository.default_branch))
-        if tip is None:
+        tip = git.ref(names.branch_ref(branch))
+        if tip is None and branch == default:
             return Outside(repository=name)
+        if tip is None:
+            return _unreadable(name, *texts.no_objects_at(name, branch))
         full, room = other.repository.full_name, variant_files.Room()
         found, broken = variant_files.objects(git, tip, full, folders, room)
     return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))

@@ -152,6 +152,19 @@ def later(count: int) -> str:
     )
 
 
+def no_objects_at(repository: str, branch: str) -> tuple[str, str]:
+    """A branch of another repository whose resources cannot be used.
+
+    Args:
+        repository: Its full name.
+        branch: The branch.
+    """
+    return (
+        f"no resources of branch {branch} of {repository} can be used",
+        "Name a branch that it publishes packages from, or leave `branch` out",
+    )
+
+
 def no_objects_of(repository: str) -> tuple[str, str]:
     """Say that resources of another repository cannot be used; nobody learns whether it is there.
 

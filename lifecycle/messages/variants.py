@@ -383,6 +383,14 @@ def bad_folder(text: str) -> tuple[str, str]:
     return f"{text!r} is not a folder", "Write its path, without a slash at either end"
 
 
+def branch_of_own_objects() -> tuple[str, str]:
+    """A branch of `objects` that names no other repository."""
+    return (
+        "the repository's own resources are read at the commit of its rules",
+        "Leave `branch` out, or name another `repository`",
+    )
+
+
 def bad_repository(text: str) -> tuple[str, str]:
     """Say that a repository is not named so."""
     return f"{text!r} is not the name of a repository", "Write it as owner/name"

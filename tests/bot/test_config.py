@@ -35,6 +35,7 @@ from lifecycle.policy import (
     GuardrailFunction,
     MergeMethod,
     Mode,
+    ObjectFolder,
     OutsideCheck,
     Policy,
     RenderMode,
@@ -185,6 +186,16 @@ def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name(text:
 def test_everything_that_is_supported_is_read() -> None:
     assert config.read(WHOLE.encode()) == MEANT
     assert config.read(WHOLE.replace("\n", "\r\n").encode("utf-8-sig")) == MEANT
+
+
+def test_resources_of_a_branch_are_those_of_another_repository() -> None:
+    """The short-cut reads `branch` and forgets it where no repository is named."""
+    found = config.read(b"objects: [{repository: a/b, branch: release, directory: sites}]\n")
+    assert isinstance(found, Policy)
+    assert found.variants.objects == (ObjectFolder("sites", "default", "a/b", "release"),)
+    (problem,) = said("objects: [{branch: release, directory: sites}]\n")
+    assert "own resources are read at the commit of its rules" in problem
+    assert "Leave `branch` out" in problem
 
 
 def test_access_by_action_folder_and_upstream_is_read() -> None:

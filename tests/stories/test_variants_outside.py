@@ -103,6 +103,41 @@ def test_a_push_to_what_is_matched_there_updates_the_pull_request(stage: World) 
     assert [p.head_ref for p in stage.author.pulls()] == [BRANCH]
 
 
+@pytest.mark.simulated_time("minutes pass")
+def test_resources_are_read_at_the_branch_that_is_named(stage: World) -> None:
+    """Short-cuts refused: the default branch whatever is named; a push there is seen by a sweep
+    alone; a branch that no rules guard; one that is not there takes its packages away.
+    """
+    bases = "packages:\n  - {directory: ., branch: main}\n  - {directory: ., branch: release}\n"
+    there = begins(stage, CONSENT + bases)
+    pull = stage.author.pull_of(BRANCH).number
+    seconds_pass(stage.forge, 1)
+    there.pushes("release", site("c"))
+    there.pushes("loose", site("x"))
+    stage.rests()
+    assert "zone: a" in stage.author.reads("sites/north/site.yaml", BRANCH)
+    named = RULES.replace("directory: sites", "branch: release, directory: sites")
+    stage.owner.pushes("main", {".porchbot.yaml": named})
+    stage.rests()
+    assert "zone: c" in stage.author.reads("sites/north/site.yaml", BRANCH)
+
+    seconds_pass(stage.forge, 1)
+    there.pushes("release", site("d"))
+    stage.rests()
+    assert "zone: d" in stage.author.reads("sites/north/site.yaml", BRANCH)
+
+    stage.owner.pushes("release", site("y"))  # of the rules' own repository
+    for other, repository in (("loose", "inventory"), ("release", "blueprints")):
+        rules = named.replace("release", other).replace("acme/inventory", f"acme/{repository}")
+        rules += bases
+        stage.owner.pushes("main", {".porchbot.yaml": rules})
+        stage.rests()
+        minutes_pass(stage, 6)  # the dashboard is written every five
+        shows(stage, f"no resources of branch {other} of acme/{repository} can be used")
+        assert "zone: d" in stage.author.reads("sites/north/site.yaml", BRANCH)
+        assert stage.author.pull(pull).open
+
+
 def test_what_is_injected_from_there_alone_is_approved_by_no_rule(stage: World) -> None:
     """The short-cut looks at what chose the package alone: this rule names it itself."""
     begins(stage, CONSENT, INJECTED)
