@@ -10,6 +10,7 @@ Rules
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from cadlib.errors import PackageError, Place
@@ -113,8 +114,13 @@ def _document(document: Document, path: str) -> Variant | VariantSet | _Told:
         if told[0]:
             return told
         made = building.variant_set(value, reader.place(("spec", "upstream")))
+        lines = reader.lines_of_expressions(value)
         first = (
-            replace(each, line=reader.place(("spec", "targets", index)).line or 0)
+            replace(
+                each,
+                line=reader.place(("spec", "targets", index)).line or 0,
+                lines=lines.get(index, {}),
+            )
             for index, each in enumerate(made.targets[:MOST])
         )  # each takes time to find
         made = replace(made, targets=(*first, *made.targets[MOST:]))
@@ -157,28 +163,23 @@ class _Reader:
         found = [(at, text, "") for at, text in said(value)] or list(_later(value))
         told = [self.problem(*each) for each in found[:MOST]]
         more = len(found) - len(told)
-        for problem in () if more else self._expressions(dict(value)):
-            if len(told) < MOST:
-                told.append(problem)
-            else:
-                more += 1
+        for at, text in () if more else _expressions(dict(value)):
+            for problem in self._expression(text, at):
+                if len(told) < MOST:
+                    told.append(problem)
+                else:
+                    more += 1
         return told, more
 
-    def _expressions(self, value: Value, at: FieldPath = ()) -> Iterator[Problem]:
-        """Yield what is wrong with the expressions below a value."""
-        if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from self._expressions(each, (*at, index))
-            return
-        for key, inner in value.items() if isinstance(value, dict) else ():
-            here = (*at, key)
-            if key.endswith("Expr") and isinstance(inner, str):
-                yield from self._expression(inner, here)
-            elif key == "removeKeyExprs" and isinstance(inner, list):
-                for index, each in enumerate(inner):
-                    yield from self._expression(f"{each}", (*here, index))
-            else:
-                yield from self._expressions(inner, here)
+    def lines_of_expressions(self, value: Mapping[str, Value]) -> dict[int, dict[str, int]]:
+        """Where the first expressions of a set stand: by target, by field of the target."""
+        targets = _list(_map(value.get("spec")).get("targets"))
+        found: dict[int, dict[str, int]] = {}
+        inside = ((index, at) for index, each in enumerate(targets) for at, _ in _expressions(each))
+        for index, at in islice(inside, MOST):  # each takes time to find
+            line = self.place(("spec", "targets", index, *at)).line or 0
+            found.setdefault(index, {})[field_text(at)] = line
+        return found
 
     def _expression(self, text: str, at: FieldPath) -> Iterator[Problem]:
         if not text:
@@ -200,6 +201,22 @@ class _Reader:
         if start < 0:
             return None
         return source.line(start), start - source.line_start(start) + error.column
+
+
+def _expressions(value: Value, at: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the expressions below a value, and where they are."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _expressions(each, (*at, index))
+        return
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        here = (*at, key)
+        if key.endswith("Expr") and isinstance(inner, str):
+            yield here, inner
+        elif key == "removeKeyExprs" and isinstance(inner, list):
+            yield from (((*here, index), f"{each}") for index, each in enumerate(inner))
+        else:
+            yield from _expressions(inner, here)
 
 
 def _variant_said(value: Mapping[str, Value]) -> Iterator[validation.Said]:

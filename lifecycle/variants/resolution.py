@@ -175,7 +175,9 @@ def _of_set(variants: VariantSet, around: Surroundings, room: _Room) -> list[Var
             spec = templates.rendered(variants.upstream, each, around.repositories, revision)
         except TemplateError as error:
             where = f"{each.repo}/{each.package}"
-            return _at(origin, *messages.no_template(each.target, where, str(error)))
+            line = variants.targets[each.target].lines.get(error.field, origin.line)
+            told = messages.no_template(each.target, where, str(error))
+            return _at(replace(origin, line=line), *told)
         name = naming.variant_name(variants.name, spec.downstream.repo, spec.downstream.package)
         variant = Variant(
             name=name,

@@ -26,7 +26,16 @@ from lifecycle.variants.values import (
 
 
 class TemplateError(Exception):
-    """A template gives nothing for a downstream; the text is Porch's."""
+    """A template gives nothing for a downstream; the text is Porch's.
+
+    Attributes:
+        field: The expression that gives nothing, such as "template.downstream.packageExpr"; "" for
+            none.
+    """
+
+    def __init__(self, text: str, field: str = "") -> None:
+        super().__init__(text)
+        self.field = field
 
 
 def rendered(
@@ -163,4 +172,4 @@ def evaluated(text: str, inputs: Inputs, field: str) -> str:
     try:
         return compiled(text).evaluate(inputs)
     except ExpressionError as error:
-        raise TemplateError(f"{field}: {error.text}") from error
+        raise TemplateError(f"{field}: {error.text}", field) from error

@@ -324,12 +324,15 @@ class Target:
         selected: Chooses the objects; None where repositories are named.
         template: What is said about each of them; None for nothing.
         line: Where it stands in the file of the set; 0 where nobody looked.
+        lines: Where expressions of its template stand, by field, such as
+            "template.downstream.packageExpr"; those of the first.
     """
 
     repositories: tuple[RepositoryTarget, ...] = ()
     selected: ObjectSelector | None = None
     template: Template | None = None
     line: int = field(default=0, compare=False)
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
