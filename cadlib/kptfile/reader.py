@@ -14,6 +14,7 @@ Source: kptdev/kpt, api/kptfile/v1/types.go and validation.go; pkg/kptfile.
 import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from cadlib.errors import PackageError, Place
 from cadlib.images import is_image
@@ -39,6 +40,9 @@ __all__ = [
     "read",
     "unreadable",
 ]
+
+MOST_MISFITS = 100
+"""Fields that do not fit and are told: the line of each is looked for among all of them."""
 
 API_VERSION = "kpt.dev/v1"
 KIND = "Kptfile"
@@ -178,8 +182,8 @@ class _Reader:
         )
 
     def _check_fields(self, root: Value) -> None:
-        """Refuse what does not fit, all of it in one error, as kpt's decoder does."""
-        found = tuple(kptfile_schema.misfits(root))
+        """Refuse what does not fit, in one error, as kpt's decoder does, and a hundred at most."""
+        found = tuple(islice(kptfile_schema.misfits(root), MOST_MISFITS))
         if not found:
             return
         lines = [f"line {self._line(each)}: {each.problem}" for each in found]
