@@ -390,6 +390,8 @@ class ServedUpstreams:
             raise UpstreamError(_MISSING, *texts.named_like_revision(str(place), plain))
         with mirror.open() as git:
             tag, there = git.refs(name).get(name, ("", ""))
+            if number is not None and not there and not again:  # fetched by somebody meanwhile
+                raise MissingObjectError(f"{plain} was removed while it was read")
             if not git.has(commit):
                 if again and there == commit:  # a tag may name a tree, or a file
                     raise UpstreamError(_MISSING, *texts.names_no_commit(plain, str(place)))

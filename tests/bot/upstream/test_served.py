@@ -295,6 +295,23 @@ async def test_what_is_removed_from_its_mirror_meanwhile_is_fetched_again(
         await stage.get(wanted)
 
 
+async def test_a_revision_whose_tag_goes_while_it_is_read_is_not_there(stage: Stage) -> None:
+    """The short-cut compares with the tag that was there, and says that it was moved."""
+    await stage.get("acme/blueprints/net/core@v1")
+    served, ref = stage.upstreams._served, "refs/tags/net/core/v1"
+
+    async def removing(work: Callable[..., Any], /, *args: Any) -> Any:
+        found = work(*args)
+        if work.__name__ == "_known":  # a look of the other repository fetches it
+            stage.remotes[BLUEPRINTS.clone_url].refs.pop(ref, None)
+            cast(Any, served._mirror(BLUEPRINTS))._refs.pop(ref, None)
+        return found
+
+    served._offload = cast(Any, removing)
+    with pytest.raises(UpstreamError, match="has no tag, branch or commit 'v1'"):
+        await stage.get("acme/blueprints/net/core@v1")
+
+
 async def test_what_is_missing_of_another_repository_is_busy_and_no_broken_look(
     stage: Stage,
 ) -> None:
