@@ -71,25 +71,25 @@ def test_a_group_that_the_project_is_not_in_has_nothing_said_of_it(
 ) -> None:
     """Short-cuts refused: no group's webhook is taken, or each; what the bot takes of hers is then
     no violation."""
-    there.begin()
-    there.pass_time(30)
-    replica = there.replicas[0]
-    said = next(e for e in _said(there) if e.speaker.kind == GROUP and e.is_hers == hers)
-    before = {(name.lower(), value) for name, value in said.headers.items()}
-    read = there.reader.read_verified(dict(before), said.body, there.me)
-    assert read.wakes
-
-    def counted() -> list[object]:
-        found = list[object]()
-
-        async def asks() -> None:
-            found.append(await there._of_group(replica, read))
-
-        replica.start(asks())
-        there.pass_time(20)
-        return found
-
     with there.happening():
+        there.begin()
+        there.pass_time(30)
+        replica = there.replicas[0]
+        said = next(e for e in _said(there) if e.speaker.kind == GROUP and e.is_hers == hers)
+        before = {(name.lower(), value) for name, value in said.headers.items()}
+        read = there.reader.read_verified(dict(before), said.body, there.me)
+        assert read.wakes
+
+        def counted() -> list[object]:
+            found = list[object]()
+
+            async def asks() -> None:
+                found.append(await there._of_group(replica, read))
+
+            replica.start(asks())
+            there.pass_time(20)
+            return found
+
         assert counted() == ([None] if hers else [read])
         assert there._judge() == []
         monkeypatch.setattr(type(replica.forges), "covers", _everything)
