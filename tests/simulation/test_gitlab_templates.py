@@ -27,7 +27,7 @@ def _said(s: Simulation) -> list[Templated]:
     with s.forge.change():
         s.hands.commit("ann", "drafts/x", {"app/a.yaml": b"v: 7\n"}, "x")
     hook: OutgoingHook = s.forge.deliveries[-1]
-    made = [s.place.templated(replace(hook, guid=str(n)), s.draw) for n in range(400)]
+    made = [s.place.templated(replace(hook, guid=str(n)), s.draw) for n in range(2_000)]
     return [each for each in made if each is not None]
 
 
