@@ -36,7 +36,7 @@ from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
 from cadlib.images import is_image
 from cadlib.kptfile import values
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.render.functions import config_problem
 from cadlib.yaml import FieldPath
 from lifecycle import names, policy

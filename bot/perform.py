@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import assert_never
 
 import structlog
+from lifecycle.facts.commits import PushRefusal
 
 from bot import keys, merging, metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
@@ -71,7 +72,6 @@ from lifecycle.actions import (
 )
 from lifecycle.events import Overridden
 from lifecycle.facts.conversation import Written
-from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import ActionOrder
 from lifecycle.names import Sha

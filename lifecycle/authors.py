@@ -21,31 +21,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lifecycle.access import Person
+from lifecycle.facts.commits import MadeBy
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
 UNKNOWN = "?"
 """Stands among those who changed a rule for somebody whom nobody knows; no login has it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeBy:
-    """The author, committer and co-authors of one commit, as the forge tells them.
-
-    Attributes:
-        sha: The commit.
-        author: Login; None where the forge knows no account.
-        committer: Login; None where the forge knows no account, "" for the forge itself.
-        coauthors: Logins that its trailers name; addresses without an account are left out.
-        accounts: The forge's numbers of all of these, as far as it tells.
-    """
-
-    sha: Sha
-    author: str | None
-    committer: str | None
-    coauthors: frozenset[str] = frozenset()
-    accounts: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

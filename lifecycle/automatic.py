@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from lifecycle.access import VARIANTS, AppSource, Known, Person, Standing, account
 from lifecycle.facts.packages import NotByRule, Touched
 from lifecycle.facts.proposal import Proposal

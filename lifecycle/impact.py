@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.findings import Finding, Severity
 from cadlib.images import CATALOG, fits, full_name
 from cadlib.package.files import KPTFILE

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from cadlib.errors import Place
 from cadlib.kptfile.values import Selector
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from lifecycle.access import (
     APPROVING,
     AccessAction,

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Final, Protocol
 
+from lifecycle.facts.commits import MadeBy
+
 from bot.keys import Key
 from bot.store.hints import Hint
 from bot.store.values import Delivered
@@ -18,7 +20,6 @@ from cadlib.package.files import Entry
 from fnrunner import urls
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
-from lifecycle.authors import MadeBy
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import (
     Comment,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
+from lifecycle.facts.commits import PushRefusal
+
 from bot import metrics
 from bot.clock import Offload
 from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
@@ -22,7 +24,6 @@ from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Outside
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
-from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha

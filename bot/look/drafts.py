@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
+from lifecycle.facts.commits import PushRefusal
 
 from bot.clock import Clock, Offload
 from bot.config import LEDGER, package_ledger
@@ -27,12 +28,12 @@ from cadlib.errors import PackageError
 from cadlib.package.files import Entry, upwards
 from lifecycle import names
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
-from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.whole import Whole
-from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held, written
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held
+from lifecycle.ledger_files import written
 from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy

@@ -20,7 +20,7 @@ from bot.look.rendered import scratch
 from bot.look.upgrades import MOST_COMMITS
 from bot.render.port import Renderer
 from bot.store.values import Adoption
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import PackageError
 from cadlib.findings import ResourceRef
 from cadlib.kptfile import reader as kptfiles

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from lifecycle.facts.commits import PushRefusal
+
 from bot.clock import Offload
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import BRANCHES, History
@@ -22,7 +24,7 @@ from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.commands import asked as asked_for
 from lifecycle.facts.drafts import tokens
-from lifecycle.facts.head import Facts, PushRefusal
+from lifecycle.facts.head import Facts
 from lifecycle.facts.open_drafts import DraftUpdate, OpenDrafts, PackageDiff
 from lifecycle.facts.proposal import Proposal
 from lifecycle.messages import making

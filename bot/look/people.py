@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lifecycle.facts.commits import MadeBy
+
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.crowds import asked
@@ -14,7 +16,7 @@ from bot.recent import Recent
 from lifecycle import memory, needs, readied, timing
 from lifecycle.access import UNTOLD, Person, Role, Team
 from lifecycle.approvals import latest_reviews
-from lifecycle.authors import Authors, MadeBy, alone, same_people, wrote
+from lifecycle.authors import Authors, alone, same_people, wrote
 from lifecycle.commands import answers
 from lifecycle.events import Approval
 from lifecycle.facts.conversation import ReviewState

@@ -39,7 +39,7 @@ from bot.store.port import Index
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
 from bot.upstream.users import UpstreamUsers
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from lifecycle import effects, memory, releases
 from lifecycle.access import Person
 from lifecycle.commands import answers

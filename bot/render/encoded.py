@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cadlib.diff.changes import Change, ChangeKind
 from cadlib.diff.patch import Suggestion
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, Severity
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.kptfile.reader import GitRef
 from cadlib.limits import PackageLimits
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import Files
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.facts.drafts import DraftRequest

@@ -21,7 +21,7 @@ from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import Made
 from bot.render.stored import StoredVerdicts
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError
 from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage

@@ -13,6 +13,7 @@ from bot.render.judging import Judging
 from cadlib.diff import changes as diff
 from cadlib.diff import patch as patches
 from cadlib.diff import secrets
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.kptfile import reader as kptfile
@@ -107,7 +108,7 @@ def of(
     softened = [_soften(finding, rules) for finding in rendered.findings]
     if isinstance(before, PackageError):
         softened += [*_hidden(package, files, {}), _untold(before)]
-        told: tuple[diff.Change, ...] = ()
+        told: tuple[Change, ...] = ()
     else:
         softened += _hidden(package, files, before)
         told = diff.changes(before, files, bulk=bulk)
@@ -196,7 +197,7 @@ def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
 
 def _rendering(
     files: Files, changes: Mapping[str, bytes | None], bulk: Bulk | None
-) -> tuple[diff.Change, ...]:
+) -> tuple[Change, ...]:
     """What rendering would change, by resource and field; values of Secrets are left out."""
     if not changes:
         return ()

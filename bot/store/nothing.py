@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from lifecycle.facts.commits import PushRefusal
+
 from bot.store.values import CLAIM, CLAIMS_KEPT, CommitSharers, MergeRefusal, Revision, Touching
 from lifecycle.events import Log
 from lifecycle.facts.conversation import Written
-from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 

@@ -14,6 +14,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
+from lifecycle.facts.commits import PushRefusal
+
 from bot.keys import Key
 from bot.store.buckets import Draw, Told
 from bot.store.hints import NOTHING, Hint
@@ -49,7 +51,6 @@ from bot.store.values import (
 )
 from lifecycle.events import Log
 from lifecycle.facts.conversation import Written
-from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 

@@ -1,4 +1,4 @@
-"""Merge conflicts, and the policy that decides which side is taken.
+"""Merge conflicts, as values.
 
 Values of Secrets never appear in a conflict: that they differ does.
 """
@@ -14,23 +14,6 @@ from cadlib.yaml import FieldPath, Value
 
 # Longest value shown in `str(conflict)`: about as much as fits beside others in one line.
 _SHOWN = 40
-
-
-class ConflictPolicy(Enum):
-    """Which side a conflict goes to.
-
-    `FAIL` merges as `UPSTREAM` does; who asked for it refuses the result if there is a
-    conflict.
-    """
-
-    UPSTREAM = "upstream"
-    LOCAL = "local"
-    FAIL = "fail"
-
-    @property
-    def side(self) -> str:
-        """The side that is taken: "local" or "upstream"."""
-        return "local" if self is ConflictPolicy.LOCAL else "upstream"
 
 
 class Absent(Enum):

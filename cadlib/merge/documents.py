@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cadlib.merge.comments import CommentedValue, Merger, Sides
-from cadlib.merge.conflicts import ABSENT, Absent, Conflict, ConflictPolicy, Side, veiled
+from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Side, veiled
 from cadlib.merge.fields import At, Clash, Fields
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.merge.schema import NOTES, MergeSchemas, Schema, of_comment
 from cadlib.package.source import ref
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Value, field_text, same

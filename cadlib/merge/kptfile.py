@@ -22,8 +22,9 @@ from cadlib import images
 from cadlib.kptfile import reader as kptfile
 from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.edit import without_render_status
-from cadlib.merge.conflicts import ABSENT, Absent, Conflict, ConflictPolicy, Side
+from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Side
 from cadlib.merge.documents import MergedDocument, merge_documents
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import KPTFILE
 from cadlib.yaml import Document, Value, read
 

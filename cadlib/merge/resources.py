@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, veiled
+from cadlib.merge.conflicts import ABSENT, Conflict, veiled
 from cadlib.merge.documents import MergedDocument, equal, merge_documents
 from cadlib.merge.pairs import (
     PackageState,
@@ -29,6 +29,7 @@ from cadlib.merge.pairs import (
     PlacedDocument,
     Triple,
 )
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.merge.schema import MergeSchemas
 from cadlib.merge.text import FileEdits, by_lines
 from cadlib.package.files import KPTFILE, Entry, Files, name

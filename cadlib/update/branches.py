@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from cadlib.merge import kptfile, resources
-from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy
+from cadlib.merge.conflicts import ABSENT, Conflict
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import EXECUTABLE, KPTFILE, REGULAR, Entry, Files
 from cadlib.package.ignore import find

@@ -19,7 +19,7 @@ from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.reader import API_VERSION, GitRef
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.merge import kptfile as kptfile_merge
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package import ignore
 from cadlib.package.files import KPTFILE, Entry

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
-from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, Side
+from cadlib.merge.conflicts import ABSENT, Conflict, Side
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.ignore import find

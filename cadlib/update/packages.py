@@ -18,7 +18,8 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef, Kptfile
 from cadlib.limits import DEFAULT, PackageLimits
-from cadlib.merge.conflicts import Conflict, ConflictPolicy
+from cadlib.merge.conflicts import Conflict
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.update.merge import below, changes, merge_trees, no_origin, outermost, placed_in

@@ -21,7 +21,8 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.merge import kptfile as kptfile_merge
 from cadlib.merge import resources as merge_resources
-from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy
+from cadlib.merge.conflicts import ABSENT, Conflict
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, SYMLINK, Entry, Files
 from cadlib.package.ignore import find

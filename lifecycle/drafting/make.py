@@ -12,7 +12,8 @@ from cadlib.errors import PackageError
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef, PipelineFunction
 from cadlib.limits import DEFAULT, PackageLimits
-from cadlib.merge.conflicts import Conflict, ConflictPolicy, short
+from cadlib.merge.conflicts import Conflict, short
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.render import context

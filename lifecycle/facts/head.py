@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lifecycle import names
 from lifecycle.events import Log
 from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -15,22 +16,6 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.terms import AS_WRITTEN, Terms
-
-MOST_SHARED = 5
-"""Other proposals of one commit that a look reads; anybody who can read can open many."""
-
-
-@dataclass(frozen=True, slots=True)
-class PushRefusal:
-    """A push of ours to the head branch that a rule of the forge forbade.
-
-    Attributes:
-        reason: The forge's own words.
-        asked: Number of the newest comment that had asked for it; 0 when nobody had.
-    """
-
-    reason: str
-    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.findings import Finding
 from lifecycle.facts.update import UpdateConflict
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from lifecycle.facts.update import Update
 
 

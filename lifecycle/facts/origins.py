@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from lifecycle.names import Sha
 
 MOST_FIELDS = 3

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.findings import Finding
 from lifecycle.events import content
 from lifecycle.ledger import LedgerChange, bound

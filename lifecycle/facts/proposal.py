@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.drafts import DraftRequest, DraftState

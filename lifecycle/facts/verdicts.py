@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cadlib.diff.changes import Change
 from cadlib.diff.patch import Suggestion
+from cadlib.diff.values import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.policy import Policy
 

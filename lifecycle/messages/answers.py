@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lifecycle import limits
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import ReviewState
-from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages import checks, drafts, gates, origins, rights, summary

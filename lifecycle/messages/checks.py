@@ -7,7 +7,7 @@ from datetime import datetime
 from cadlib.kptfile.values import Selector
 from lifecycle import limits
 from lifecycle.facts.checks import Button, Conclusion
-from lifecycle.facts.head import MOST_SHARED
+from lifecycle.facts.commits import MOST_SHARED
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import gates

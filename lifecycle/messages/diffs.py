@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from lifecycle import limits
 from lifecycle.facts.open_drafts import PackageDiff
 from lifecycle.facts.proposal import Proposal

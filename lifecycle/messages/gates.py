@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lifecycle import names as names_
 from lifecycle.approvals import Approvals, Fallen
 from lifecycle.facts.checks import CheckState
-from lifecycle.facts.head import MOST_SHARED, PushRefusal
+from lifecycle.facts.commits import MOST_SHARED, PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Readiness, Verdict

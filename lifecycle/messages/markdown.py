@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from lifecycle import spelling
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal

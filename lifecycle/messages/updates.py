@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict

@@ -13,7 +13,7 @@ from bot.render.port import Renderer
 from bot.render.renderer import CachingRenderer
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.limits import PackageLimits

@@ -7,6 +7,8 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from lifecycle.facts.commits import PushRefusal
+
 from bot.keys import ProposalKey, PullKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
@@ -22,7 +24,6 @@ from bot.store.values import (
 )
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
-from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha

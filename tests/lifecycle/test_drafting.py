@@ -8,7 +8,8 @@ import pytest
 from cadlib.diff.fields import HIDDEN
 from cadlib.errors import PackageError
 from cadlib.kptfile.values import GitRef
-from cadlib.merge.conflicts import Conflict, ConflictPolicy
+from cadlib.merge.conflicts import Conflict
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch, Fetched

@@ -9,7 +9,8 @@ from lifecycle.access import AccessAction, Role
 from lifecycle.actions import PushDraft, React, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
-from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState, written
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState
+from lifecycle.ledger_files import written
 from lifecycle.names import Sha
 from lifecycle.needs import approved
 from lifecycle.policy import Policy

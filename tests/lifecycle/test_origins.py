@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.findings import ResourceRef
 from lifecycle.actions import Reply
 from lifecycle.decide import decide

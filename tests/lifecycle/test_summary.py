@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import limits, memory

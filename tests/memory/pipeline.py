@@ -10,7 +10,8 @@ from bot.render.kept import CachingReader
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.renderer import CachingRenderer
 from bot.render.rendering import Made, NotRun
-from cadlib.diff.changes import Change, changes
+from cadlib.diff.changes import changes
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.render.calls import CallOutcome, FunctionCall

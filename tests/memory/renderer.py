@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from bot.render import merging, verdicts
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import NotRun
-from cadlib.diff import changes as diff
+from cadlib.diff.changes import changes
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.images import resolve_image
@@ -62,7 +63,7 @@ class MemoryRenderer:
         self._functions = {resolve_image(image): f for image, f in (functions or {}).items()}
         self._limits = limits
         self._kept: dict[tuple[str, str, str, str], Verdict] = {}
-        self._changes: dict[tuple[str, str], tuple[diff.Change, ...]] = {}
+        self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._spelling: dict[int, tuple[Policy, str]] = {}
         self.broken = ""
 
@@ -86,11 +87,11 @@ class MemoryRenderer:
             self._kept[key] = found
         return self._kept[key]
 
-    async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[diff.Change, ...]:
+    async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Renderer` has it."""
         if (before, after) not in self._changes:
             try:
-                found = diff.changes(self._files(trees, before), self._files(trees, after))
+                found = changes(self._files(trees, before), self._files(trees, after))
             except PackageError:
                 return ()
             self._changes[before, after] = tuple(found)

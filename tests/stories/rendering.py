@@ -10,7 +10,7 @@ from bot.render.renderer import CachingRenderer
 from bot.render.rendering import Made, NotRun
 from bot.render.stored import StoredVerdicts
 from bot.store.port import Store
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.limits import DEFAULT
 from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner.wire.client import Client

@@ -9,7 +9,8 @@ import click
 
 from bot.cli import terminal
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import Conflict, ConflictPolicy
+from cadlib.merge.conflicts import Conflict
+from cadlib.merge.policy import ConflictPolicy
 
 REPORT = click.option(
     "--conflicts",

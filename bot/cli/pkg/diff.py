@@ -18,7 +18,7 @@ from bot.cli.given import path_and_version
 from cadlib.package.files import Files, owner_of
 
 if TYPE_CHECKING:
-    from cadlib.diff.changes import Change
+    from cadlib.diff.values import Change
 
 _TYPES = ("local", "remote", "combined", "3way")
 

@@ -10,7 +10,7 @@ from bot.cli.dropin import DropIn
 from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import Entry
 from cadlib.update.merge import changes, merge_trees
 from cadlib.update.strategies import ThreeWayFiles

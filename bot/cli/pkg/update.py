@@ -13,7 +13,7 @@ from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.drive import drive
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.update.packages import update
 from cadlib.update.upstream import STRATEGIES
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
+from lifecycle.facts.commits import MadeBy
+
 from bot.forges.github import merging, people
 from bot.forges.github.access import Access
 from bot.forges.github.calls import Calls
@@ -22,7 +24,6 @@ from bot.forges.port import (
     Repository,
 )
 from lifecycle.actions import OpenProposal
-from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
 
 _PAGE = 30

@@ -24,7 +24,7 @@ from bot.render.workers.process import (
     WorkerProcess,
 )
 from bot.render.workers.requests import DraftWork, RenderRequest
-from cadlib.diff.changes import Change
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, MIB, PackageLimits
 from cadlib.package.files import join

@@ -13,7 +13,8 @@ from bot.render.kept import CachingReader
 from bot.render.workers import frames, requests
 from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
 from bot.render.workers.requests import DraftWork, RenderRequest
-from cadlib.diff.changes import Change, changes
+from cadlib.diff.changes import changes
+from cadlib.diff.values import Change
 from cadlib.errors import PackageError
 from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch

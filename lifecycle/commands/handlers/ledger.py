@@ -12,7 +12,8 @@ from lifecycle.actions import OpenProposal, PushDraft
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.facts.proposal import Proposal
-from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState, written
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
+from lifecycle.ledger_files import written
 from lifecycle.messages import deletions as texts
 
 MOST_NAMED = 5
@@ -174,7 +175,7 @@ def _propose(
         return response.say(texts.proposed(state, there, entry))
     if there.refused and there.asked >= request.asked:
         return response.refuse(texts.push_refused(word, there))
-    data = state.listed(entry)
+    data = written(state.file, state.package, {state.revision: entry})
     if data is None:
         return response.refuse(texts.broken(word, state))
     asker = request.comment.author

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cadlib.diff.changes import ChangeKind
+from cadlib.diff.values import ChangeKind
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.permission import verdict
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec

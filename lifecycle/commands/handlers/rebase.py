@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from lifecycle.actions import PushUpdate
 from lifecycle.commands.handlers import drafts
 from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.drafts import DraftKind, DraftRequest, token, token_line
-from lifecycle.facts.head import PushRefusal
 from lifecycle.messages import answers, commits, diffs
 from lifecycle.messages import drafts as draft_texts
 from lifecycle.messages import open_drafts as open_texts

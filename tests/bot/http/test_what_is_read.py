@@ -5,6 +5,8 @@ import sys
 
 NEEDS_NOT = {
     "_ruamel_yaml",
+    "cadlib.diff.changes",
+    "cadlib.yaml",
     "cel_expr_python",
     "cryptography",
     "git",
@@ -22,7 +24,7 @@ def test_who_takes_webhooks_reads_no_client_of_a_forge() -> None:
         "import sys\n"
         "import bot.http.server, bot.http.web, bot.http.webhooks, bot.settings\n"
         "import bot.forges.github.deliveries, bot.store.postgres\n"
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+        "print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bot.render import encoded
 from bot.render.encoded import EncodedError
-from cadlib.diff.changes import Change
 from cadlib.diff.patch import Suggestion
+from cadlib.diff.values import Change
 from cadlib.findings import Finding
 from lifecycle.facts.verdicts import Readiness, Verdict
 

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from cadlib.diff.changes import Change, ChangeKind, changes
+from cadlib.diff.changes import changes
+from cadlib.diff.values import Change, ChangeKind
 from cadlib.findings import ResourceRef
 from cadlib.package.files import Entry, Files
 from cadlib.yaml import Value, same

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, Side, veiled
+from cadlib.merge.conflicts import ABSENT, Conflict, Side, veiled
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.yaml import FieldPath, Value
 
 SECRET: Value = {"kind": "Secret", "data": {"key": "MQ=="}, "metadata": {"name": "s"}}

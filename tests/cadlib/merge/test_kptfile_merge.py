@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfile
-from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.kptfile import merge
+from cadlib.merge.policy import ConflictPolicy
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {}\n"
 MUTATORS = "pipeline:\n  mutators:\n"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadlib.errors import PackageError
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.merge.resources import MergedFiles, merge_resources
 from cadlib.package.files import EXECUTABLE, Entry
 from cadlib.yaml import read

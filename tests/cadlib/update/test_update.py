@@ -9,7 +9,7 @@ import pytest
 
 from cadlib.errors import PackageError
 from cadlib.kptfile.reader import read as read_kptfile
-from cadlib.merge.conflicts import ConflictPolicy
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import EXECUTABLE, Entry
 from cadlib.update.packages import Updated, update
 from tests.cadlib.upstreams import (

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.documents import merge_documents
+from cadlib.merge.policy import ConflictPolicy
 from cadlib.yaml import Value, edit, emit, read
 from cadlib.yaml.outdated import fitting, replaced
 from tests.counting import assert_seconds_in_proportion
