@@ -21,13 +21,6 @@ NAMES: Final = "PORCHBOT_GITHUB_NAMES"
 KEY_VARIABLES: Final = ("PRIVATE_KEY", "PRIVATE_KEY_FILE")
 """Those of the App's key, in place of the secret store's."""
 
-GIVEN: Final = (
-    *("APP_ID", *KEY_VARIABLES, "OLDER_KEY_FILES", "TOKEN", "TOKEN_FILE"),
-    *("REPOSITORIES", "WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE", "WEBHOOK_URL", "API_URL", "CA"),
-    "FORMER_ACCOUNTS",
-)
-"""Ends of the variables of one GitHub."""
-
 _ACCOUNT = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38}):([1-9][0-9]{0,17})")
 
 _PLAIN: Final = "PORCHBOT_GITHUB_"
@@ -116,10 +109,10 @@ def configured(
 
 
 def variable(kind: str, name: str = GITHUB) -> str:
-    """The variable of a GitHub for one of `GIVEN`.
+    """The variable of a GitHub.
 
     Args:
-        kind: The end of it.
+        kind: The end of it, such as `APP_ID`.
         name: Of the GitHub.
     """
     if name != GITHUB:

@@ -45,9 +45,9 @@ from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from bot.tracing import TracingError
-from bot.upstream.doors import Doors
 from bot.upstream.elsewhere import Elsewhere
 from bot.upstream.port import Upstreams
+from bot.upstream.routes import GitRoutes
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
@@ -245,7 +245,7 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            elsewhere = Elsewhere(settings.state / "upstreams", Doors(settings.upstream_reach))
+            elsewhere = Elsewhere(settings.state / "upstreams", GitRoutes(settings.upstream_reach))
             known = {forge: each.forges for forge, each in served.items()}
             published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
             upstreams = AllUpstreams(

@@ -15,7 +15,6 @@ Rules
 import asyncio
 import hashlib
 import json
-import logging
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
@@ -32,8 +31,6 @@ from fnrunner.contract.run import (
     current_call,
     late,
 )
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

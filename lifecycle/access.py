@@ -1,9 +1,9 @@
 """Roles and people at the forge, and the sources by which a configuration names people.
 
+Longer than 400 lines: the kinds of sources, and what two of them have in common, are read as one.
+
 Roles come from the forge's permission API, never from what a webhook says about its sender
 (docs/design.md, "Who may do what").
-
-Longer than 400 lines: the kinds of sources, and what two of them have in common, are read as one.
 """
 
 from collections.abc import Iterable, Mapping

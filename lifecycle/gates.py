@@ -1,8 +1,8 @@
 """The gates before publishing: one for each condition, in the order people meet them.
 
-A gate that cannot be judged does not hold.
-
 Longer than 400 lines: the gates are read in their order.
+
+A gate that cannot be judged does not hold.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ MOST_OF_BLOB: Final = 256 * 1024
 """Bytes of one file: larger ones are not kept."""
 
 
-class Room:
+class BoundedCache:
     """Values of all kinds, bounded by the bytes that they take together.
 
     It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
@@ -67,7 +67,7 @@ class Room:
                 self._bytes -= gone
 
 
-ROOM = Room(MOST_KEPT)
+SHARED_CACHE = BoundedCache(MOST_KEPT)
 
 
 class ObjectCache(Generic[T]):
@@ -80,7 +80,11 @@ class ObjectCache(Generic[T]):
     """
 
     def __init__(
-        self, size: Callable[[T], int], *, most: int = MOST_OF_ONE, room: Room = ROOM
+        self,
+        size: Callable[[T], int],
+        *,
+        most: int = MOST_OF_ONE,
+        room: BoundedCache = SHARED_CACHE,
     ) -> None:
         self._size = size
         self._most = most
@@ -151,7 +155,7 @@ class MirrorCaches:
         too_slow: Heads, each with its merge bases, that git did not merge in time.
     """
 
-    def __init__(self, room: Room = ROOM) -> None:
+    def __init__(self, room: BoundedCache = SHARED_CACHE) -> None:
         self.commits: ObjectCache[Commit] = ObjectCache(_of_commit, room=room)
         self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(_of_ids, room=room)
         self.held: ObjectCache[bool] = ObjectCache(_of_nothing, room=room)

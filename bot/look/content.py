@@ -1,8 +1,8 @@
 """Compares a proposal's head with its base: packages touched, what a merge would do, rules changed.
 
-Everything here works on one opened mirror and asks nobody else; it may run in a thread.
-
 Longer than 400 lines: one comparison, question by question.
+
+Everything here works on one opened mirror and asks nobody else; it may run in a thread.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

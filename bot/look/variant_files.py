@@ -42,7 +42,7 @@ MOST_BYTES: Final = 4 * DEFAULT.package_bytes
 """Bytes of the folders that are read for it, with all that is inside: some seconds."""
 
 
-class Room:
+class ReadBudget:
     """How much more of one repository is read."""
 
     def __init__(self) -> None:
@@ -65,7 +65,9 @@ class Room:
         return VariantFile(problems=(Problem(path, 0, 0, "", *texts.too_much_read(MOST_MARKS)),))
 
 
-def rules(git: States, tip: Sha, patterns: Sequence[str], room: Room) -> Iterator[VariantFile]:
+def rules(
+    git: States, tip: Sha, patterns: Sequence[str], room: ReadBudget
+) -> Iterator[VariantFile]:
     """Yield what files of rules ask for.
 
     Args:
@@ -89,7 +91,9 @@ def rules(git: States, tip: Sha, patterns: Sequence[str], room: Room) -> Iterato
                 yield reading.read(data, path)
 
 
-def named(git: States, tip: Sha, pattern: str, room: Room) -> list[tuple[str, bytes]] | VariantFile:
+def named(
+    git: States, tip: Sha, pattern: str, room: ReadBudget
+) -> list[tuple[str, bytes]] | VariantFile:
     """Return the files that a pattern names; a broken file where it names a folder."""
     folder, _, name = pattern.rpartition("/")
     if "*" not in name and git.tree(tip, pattern):
@@ -101,7 +105,9 @@ def named(git: States, tip: Sha, pattern: str, room: Room) -> list[tuple[str, by
     return [each for each in there if fnmatchcase(packages.name(each[0]), name)]
 
 
-def blobs(git: States, tip: Sha, folder: str, room: Room) -> list[tuple[str, bytes]] | VariantFile:
+def blobs(
+    git: States, tip: Sha, folder: str, room: ReadBudget
+) -> list[tuple[str, bytes]] | VariantFile:
     """Return the regular files directly in a folder; a broken file where they are too large."""
     tree = git.tree(tip, folder)
     if not tree:
@@ -125,7 +131,7 @@ def blobs(git: States, tip: Sha, folder: str, room: Room) -> list[tuple[str, byt
 
 
 def objects(
-    git: States, tip: Sha, repository: str, folders: Iterable[ObjectFolder], room: Room
+    git: States, tip: Sha, repository: str, folders: Iterable[ObjectFolder], room: ReadBudget
 ) -> tuple[list[KubeObject], list[VariantFile]]:
     """Return the resources of some folders; files that cannot be read are told as broken ones.
 

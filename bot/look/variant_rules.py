@@ -154,7 +154,7 @@ def read(
         )
         for name, each in use.repositories.items()
     }
-    room, own = variant_files.Room(), [e for e in use.objects if not e.repository]
+    room, own = variant_files.ReadBudget(), [e for e in use.objects if not e.repository]
     files = list(variant_files.rules(git, tip, use.files, room))
     found, broken = variant_files.objects(git, tip, repository, own, room)
     for each in outside:
@@ -200,7 +200,7 @@ def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
         use: How they are configured there.
     """
     folders = {each.rpartition("/")[0] for each in use.files}
-    room = variant_files.Room()
+    room = variant_files.ReadBudget()
     found = (variant_files.blobs(git, tip, folder, room) for folder in sorted(folders))
     return any(
         TOPIC.encode() in data
@@ -231,7 +231,7 @@ def findings(
     if not use.files or not concerned:
         return ()
     location = locate(address)
-    patterns, room = use.files if CONFIG in changed else (), variant_files.Room()
+    patterns, room = use.files if CONFIG in changed else (), variant_files.ReadBudget()
     missing = [each for each in patterns if not variant_files.named(git, head, each, room)]
     return tuple(
         Finding(message=problem, severity=Severity.WARNING, place=Place(CONFIG), fix=fix)

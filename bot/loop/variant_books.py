@@ -284,7 +284,7 @@ def _resources(
             return Outside(repository=name)
         if tip is None:
             return _unreadable(name, *texts.no_objects_at(name, branch))
-        full, room = other.repository.full_name, variant_files.Room()
+        full, room = other.repository.full_name, variant_files.ReadBudget()
         found, broken = variant_files.objects(git, tip, full, folders, room)
     return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
 

@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-import structlog
-
 from bot.config import CONFIG
 from bot.forges.port import ListedProposal
 from bot.git.port import Scope
@@ -37,8 +35,6 @@ from lifecycle.variants.objects import Objects
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import means_draft
 from lifecycle.variants.values import Upstream, Variant
-
-log = structlog.get_logger()
 
 MOST_PROBED: Final = 50
 """The newest drafts of a package that are asked for without an open pull request: those whose

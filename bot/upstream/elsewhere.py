@@ -23,8 +23,8 @@ from bot.git.process import environment, reason
 from bot.git.trees import StoredTrees
 from bot.upstream import remote
 from bot.upstream.bounded import Bounds, Done, TooMuchError, TooSlowError
-from bot.upstream.doors import Allowed, Door, Doors
 from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, Calls, Way
+from bot.upstream.routes import Allowed, GitRoute, GitRoutes
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Files
@@ -70,7 +70,7 @@ class Elsewhere:
 
     Args:
         folder: For the cache; made when missing.
-        doors: The way to repositories.
+        routes: The way to repositories.
         limits: How much a package may hold.
         seconds: For all of one fetch.
         most_fetched: Bytes of what one fetch brings.
@@ -80,7 +80,7 @@ class Elsewhere:
     def __init__(
         self,
         folder: Path,
-        doors: Doors,
+        routes: GitRoutes,
         limits: PackageLimits = DEFAULT,
         *,
         seconds: float = SECONDS,
@@ -88,7 +88,7 @@ class Elsewhere:
         most_kept: int = MOST_KEPT,
     ) -> None:
         self._folder = folder
-        self._doors = doors
+        self._routes = routes
         self._limits = limits
         self._seconds = seconds
         self._most_fetched = most_fetched
@@ -112,11 +112,11 @@ class Elsewhere:
                 allowed(location)
             return self._read(kept, wanted, wanted.ref)
         ends = time.monotonic() + self._seconds
-        door = self._doors.open(wanted.repo, reader, allowed)
+        route = self._routes.open(wanted.repo, reader, allowed)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:
-            return self._through(door, wanted, reader, new, ends)
+            return self._through(route, wanted, reader, new, ends)
         except TooSlowError:
             slow = texts.too_slow(str(wanted), self._seconds)
             raise UpstreamError(UpstreamFault.TOO_SLOW, *slow) from None
@@ -128,7 +128,7 @@ class Elsewhere:
 
     def opens(self, at: Location, reader: str) -> bool:
         """Tell whether the operator's credentials are used for a repository."""
-        return self._doors.opens(at, reader)
+        return self._routes.opens(at, reader)
 
     def trim(self) -> list[str]:
         """Remove what was used least recently over the bound; returns which."""
@@ -142,10 +142,10 @@ class Elsewhere:
         return [each.name for each in gone]
 
     def _through(
-        self, door: Door, wanted: GitReference, reader: str, new: Path, ends: float
+        self, route: GitRoute, wanted: GitReference, reader: str, new: Path, ends: float
     ) -> Came:
-        place = f"{door.url}//{wanted.directory}".rstrip("/")
-        call = _Calls(door, new, Bounds(ends, self._most_fetched), place)
+        place = f"{route.url}//{wanted.directory}".rstrip("/")
+        call = _Calls(route, new, Bounds(ends, self._most_fetched), place)
         call.git("init", "--quiet", "--bare", ".")
         if is_commit(wanted.ref) and not call.holds(wanted.ref):
             raise UpstreamError(UpstreamFault.MISSING, *texts.no_commit(wanted.ref, call.place))
@@ -239,7 +239,7 @@ class Elsewhere:
 
     def _kept(self, wanted: GitReference, sha: str, reader: str) -> Path:
         """Where a package is kept: apart for those who get it by credentials of their own."""
-        own = reader if self._doors.has_credentials else ""
+        own = reader if self._routes.has_credentials else ""
         said = "\0".join((str(locate(wanted.repo)), sha, wanted.directory, own))
         return self._folder / f"{hashlib.sha256(said.encode()).hexdigest()}.git"
 
@@ -247,10 +247,10 @@ class Elsewhere:
 class _Calls(Calls):
     """Calls of git for one fetch of the bot's, with what went wrong in its words."""
 
-    def __init__(self, door: Door, folder: Path, bounds: Bounds, place: str) -> None:
-        super().__init__(Way(door.url, door.environment(folder)), folder, bounds)
+    def __init__(self, route: GitRoute, folder: Path, bounds: Bounds, place: str) -> None:
+        super().__init__(Way(route.url, route.environment(folder)), folder, bounds)
         self.place = place
-        self._door = door
+        self._door = route
 
     def listed(self, *patterns: str) -> list[tuple[str, str]]:
         """The refs that fit, as pairs of object and name."""

@@ -1,5 +1,7 @@
 """Packages from repositories that the bot serves, read from their mirrors.
 
+Longer than 400 lines: what is read of a repository, and for whom, is told from one state of it.
+
 Rules:
 
 1. A release that the mirror has is read without asking anybody for it. Anything that moves, and
@@ -10,8 +12,6 @@ Rules:
 4. What nobody published is not the newest, whatever its number, nor what was published from a draft
    that its commit names, and no person gets it by its number (ADR 78). What is read is what was
    judged.
-
-Longer than 400 lines: what is read of a repository, and for whom, is told from one state of it.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -8,11 +8,11 @@ from weakref import WeakValueDictionary
 from bot.clock import Offload
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
-from bot.upstream.doors import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.places import Place
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.readers import Readable, Readers
+from bot.upstream.routes import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef

@@ -12,7 +12,7 @@ Source: docs/design.md, "Porch: the function runner".
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -306,11 +306,6 @@ def _by_code(code: grpc.StatusCode, image: str, text: str, seconds: float, where
 def _of_transport(text: str) -> bool:
     """Tell whether gRPC itself says so, not a server: its stream was reset."""
     return "RST_STREAM" in text
-
-
-def kinds() -> Iterable[type[Exception]]:
-    """Return the errors that travel."""
-    return tuple(_FORMS)
 
 
 def reason(error: Exception) -> str:

@@ -34,9 +34,6 @@ from lifecycle.messages.markdown import (
 from lifecycle.messages.timing import moment
 from lifecycle.terms import kept
 
-_SHOWN = 10
-"""Places that an answer lists."""
-
 
 def no_such_conflict(count: int) -> str:
     """The answer where there is no conflict of that number."""

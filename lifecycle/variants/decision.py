@@ -20,7 +20,7 @@ from typing import Final
 
 from lifecycle.facts.packages import NotByRule
 from lifecycle.messages import variants as messages
-from lifecycle.variants import naming, upstreams
+from lifecycle.variants import naming, ownership, upstreams
 from lifecycle.variants.actions import (
     Action,
     CloseDraft,
@@ -91,9 +91,6 @@ class Decision:
     actions: tuple[Action, ...] = ()
 
 
-_NUMBERLESS: Final = -1
-
-
 def decide(facts: VariantFacts) -> Decision:
     """Decide about one downstream."""
     ends = tuple(
@@ -110,10 +107,10 @@ def _decided(facts: VariantFacts) -> Decision:
         return _removed(facts)
     if not facts.allowed:
         return Decision(VariantState.NOT_ALLOWED, messages.NOT_ALLOWED)
-    if _foreign(facts):
+    if ownership.foreign(facts):
         return Decision(VariantState.NOT_OURS, messages.NOT_ADOPTED)
     # A rule that is back takes back what removed its package.
-    ours = _ours(facts)
+    ours = ownership.ours(facts)
     back = _closed([each for each in ours if each.removes], messages.WANTED_AGAIN)
     drafts = [each for each in ours if not each.removes]
     if facts.held:
@@ -143,7 +140,7 @@ def unwanted(facts: VariantFacts, owner: str, recipe: Recipe) -> NotByRule | Non
     Returns:
         None where it wants that now.
     """
-    given_up = facts.removed or not facts.allowed or _foreign(facts)
+    given_up = facts.removed or not facts.allowed or ownership.foreign(facts)
     if given_up or facts.held or facts.circle or owner != facts.variant.name:
         return NotByRule.RULE
     upstream = _upstream(facts)
@@ -161,42 +158,9 @@ def _recipe(facts: VariantFacts, upstream: UpstreamRevision) -> Recipe:
     return Recipe(upstream.commit, facts.variant.digest, base, facts.sources, upstream.number)
 
 
-# --- whose it is ----------------------------------------------------------------------------------
-
-
-def _owned(facts: VariantFacts, owners: frozenset[str]) -> bool:
-    return facts.variant.name in owners
-
-
-def _foreign(facts: VariantFacts) -> bool:
-    """Tell whether the package is somebody else's, and stays so."""
-    if facts.variant.spec.adopts:
-        return False
-    if facts.published is not None:
-        return not _owned(facts, facts.published.owners)
-    return facts.present
-
-
-def _ours(facts: VariantFacts) -> list[DraftFacts]:
-    """Return the open drafts that are the variant's, or become so; the newest first."""
-    found = [
-        each
-        for each in facts.drafts
-        if each.open
-        and not each.empty
-        and (_owned(facts, each.owners) or facts.variant.spec.adopts)
-    ]
-    return sorted(found, key=_age, reverse=True)
-
-
-def _age(draft: DraftFacts) -> tuple[int, str]:
-    number = draft.workspace.removeprefix(naming.WORKSPACE)
-    return (int(number) if number.isdecimal() and number.isascii() else _NUMBERLESS, draft.branch)
-
-
 def _people(facts: VariantFacts, draft: DraftFacts) -> bool:
     """Tell whether anybody but the bot has a part in a draft."""
-    return draft.people or draft.recipe is None or not _owned(facts, draft.owners)
+    return draft.people or draft.recipe is None or not ownership.owned(facts, draft.owners)
 
 
 def _closed(drafts: Sequence[DraftFacts], why: str) -> tuple[Action, ...]:
@@ -214,9 +178,9 @@ def _removed(facts: VariantFacts) -> Decision:
     drafts = [
         each
         for each in facts.drafts
-        if each.open and _owned(facts, each.owners) and not _people(facts, each)
+        if each.open and ownership.owned(facts, each.owners) and not _people(facts, each)
     ]
-    gone = published is None or not _owned(facts, published.owners)
+    gone = published is None or not ownership.owned(facts, published.owners)
     discarded = [
         each
         for each in drafts
@@ -235,7 +199,7 @@ def _package_given_up(
     if given_up(facts.variant.spec, Stage.PUBLISHED) is not GivenUp.DELETION_PROPOSED:
         return ()
     wanted, why = Recipe("", REMOVED, published.commit), messages.RULE_REMOVED
-    there = [each for each in facts.drafts if each.removes and _owned(facts, each.owners)]
+    there = [each for each in facts.drafts if each.removes and ownership.owned(facts, each.owners)]
     if any(each.recipe == wanted and each.by_person for each in there if not each.ended):
         return ()  # a person closed it, or turned it back into a draft
     for each in there:
@@ -316,7 +280,7 @@ def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe)
         if each.stage is Stage.CLOSED
         and each.by_person
         and not each.ended
-        and _owned(facts, each.owners)
+        and ownership.owned(facts, each.owners)
     ]
     if any(each.recipe is not None and each.recipe.asks_the_same(wanted) for each in refused):
         return Decision(VariantState.CLOSED, messages.CLOSED_BY_PERSON)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lifecycle.variants.upstreams import UpstreamRevision
-from lifecycle.variants.values import Downstream, Variant
+from lifecycle.variants.values import Variant
 
 
 class Stage(StrEnum):
@@ -63,30 +63,6 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedRevision:
-    """A revision of some package, published or not, and who keeps it in step.
-
-    Attributes:
-        downstream: The package.
-        workspace: Last part of the name of its draft.
-        stage: How far it is.
-        owners: Names of the variants that made or adopted it.
-        number: Its number; 0 while it is not published.
-    """
-
-    downstream: Downstream
-    workspace: str
-    stage: Stage
-    owners: frozenset[str] = frozenset()
-    number: int = 0
-
-    @property
-    def published(self) -> bool:
-        """It has a number."""
-        return self.stage in (Stage.PUBLISHED, Stage.DELETION_PROPOSED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DraftFacts:
     """A draft of the downstream.
 
@@ -94,7 +70,7 @@ class DraftFacts:
         branch: Its branch.
         head: The commit there, 40 hex digits.
         stage: DRAFT, PROPOSED or CLOSED.
-        owners: As for `OwnedRevision`.
+        owners: Names of the variants that made or adopted it.
         recipe: What the bot made it of last; None where the bot made nothing there.
         number: Its newest pull request; 0 for none.
         title: First line of what the bot committed there last.
@@ -143,7 +119,7 @@ class PublishedFacts:
     Attributes:
         number: Its number.
         commit: Its commit, 40 hex digits.
-        owners: As for `OwnedRevision`.
+        owners: Names of the variants that made or adopted it.
         lock: The ref in its `upstreamLock`, such as "net/core/v3"; "" for none.
         locked: The commit in that lock; "" where it names none.
         lock_is_ours: That lock names the rule's upstream: repository and folder.

@@ -4,12 +4,14 @@ Porch writes owners into objects of its cluster. Here they are written down with
 and read from Porch's own trailers in a repository that its controllers wrote.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from lifecycle.variants.facts import OwnedRevision, Stage
+from lifecycle.variants import naming
+from lifecycle.variants.facts import DraftFacts, Stage, VariantFacts
 from lifecycle.variants.values import VariantSpec
+
+_NUMBERLESS: Final = -1
 
 
 class GivenUp(StrEnum):
@@ -25,44 +27,33 @@ class GivenUp(StrEnum):
     """Nothing: that is under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a variant has.
-
-    Attributes:
-        targets: What it works on: all drafts, or else the newest published revision.
-        adopted: Those of its downstream that become its own now.
-        elsewhere: Its own that are no revisions of its downstream.
-    """
-
-    targets: tuple[OwnedRevision, ...]
-    adopted: tuple[OwnedRevision, ...]
-    elsewhere: tuple[OwnedRevision, ...]
+def owned(facts: VariantFacts, owners: frozenset[str]) -> bool:
+    """Tell whether the variant is among the owners of something."""
+    return facts.variant.name in owners
 
 
-def standing(owner: str, spec: VariantSpec, revisions: Iterable[OwnedRevision]) -> Standing:
-    """Sort revisions by what a variant has to do with them.
+def foreign(facts: VariantFacts) -> bool:
+    """Tell whether the package is somebody else's, and stays so."""
+    if facts.variant.spec.adopts:
+        return False
+    if facts.published is not None:
+        return not owned(facts, facts.published.owners)
+    return facts.present
 
-    Args:
-        owner: What the variant is called among owners.
-        spec: What it asks for.
-        revisions: Of any packages.
-    """
-    drafts: list[OwnedRevision] = []
-    published: list[OwnedRevision] = []
-    adopted: list[OwnedRevision] = []
-    elsewhere: list[OwnedRevision] = []
-    for each in revisions:
-        owned = owner in each.owners
-        if each.downstream != spec.downstream:
-            elsewhere += [each] if owned else []
-            continue
-        if not owned and not spec.adopts:
-            continue
-        adopted += [] if owned else [each]
-        (published if each.published else drafts).append(each)
-    newest = sorted(published, key=lambda each: -each.number)[:1]
-    return Standing(tuple(drafts or newest), tuple(adopted), tuple(elsewhere))
+
+def ours(facts: VariantFacts) -> list[DraftFacts]:
+    """Return the open drafts that are the variant's, or become so; the newest first."""
+    found = [
+        each
+        for each in facts.drafts
+        if each.open and not each.empty and (owned(facts, each.owners) or facts.variant.spec.adopts)
+    ]
+    return sorted(found, key=_age, reverse=True)
+
+
+def _age(draft: DraftFacts) -> tuple[int, str]:
+    number = draft.workspace.removeprefix(naming.WORKSPACE)
+    return (int(number) if number.isdecimal() and number.isascii() else _NUMBERLESS, draft.branch)
 
 
 def given_up(spec: VariantSpec, stage: Stage) -> GivenUp:

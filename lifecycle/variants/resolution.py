@@ -104,7 +104,7 @@ class Resolution:
 
 
 @dataclass(slots=True)
-class _Room:
+class _Budget:
     """How much more the rules of a repository may choose, compare and ask for."""
 
     downstreams: int
@@ -121,7 +121,7 @@ def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
     """
     found: list[Variant] = []
     problems: list[Problem] = []
-    room = _Room(MOST_TOGETHER, MOST_COMPARED, MOST_ENTRIES)
+    room = _Budget(MOST_TOGETHER, MOST_COMPARED, MOST_ENTRIES)
     with expressions.together():
         for file in files:
             problems += file.problems
@@ -148,7 +148,7 @@ def _missing(upstream: Upstream) -> tuple[str, str]:
     return messages.set_upstream_missing(upstream.package, upstream.revision, upstream.repo)
 
 
-def _of_set(variants: VariantSet, around: Surroundings, room: _Room) -> list[Variant] | Problem:
+def _of_set(variants: VariantSet, around: Surroundings, room: _Budget) -> list[Variant] | Problem:
     room.compared -= compared(variants, around.objects)
     if room.compared < 0:
         return _at(variants.origin, *messages.too_many_compared(MOST_COMPARED))

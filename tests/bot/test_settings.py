@@ -24,6 +24,13 @@ LEAST = {
     "XDG_STATE_HOME": "/var/state",
 }
 
+OF_A_GITHUB = (
+    *("APP_ID", *githubs.KEY_VARIABLES, "OLDER_KEY_FILES", "TOKEN", "TOKEN_FILE"),
+    *("REPOSITORIES", "WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE", "WEBHOOK_URL", "API_URL", "CA"),
+    "FORMER_ACCOUNTS",
+)
+"""Ends of the variables of one GitHub."""
+
 
 def test_without_a_webhook_secret_there_is_no_start() -> None:
     """The short-cut starts without and accepts everything, as Atlantis does."""
@@ -288,7 +295,7 @@ def test_every_setting_stands_in_the_help_and_no_other() -> None:
     # These have no text of their own there.
     files = ("GITHUB_TOKEN", "MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")
     read |= {f"PORCHBOT_{what}_FILE" for what in files}
-    read |= {githubs.NAMES, *map(githubs.variable, githubs.GIVEN)}
+    read |= {githubs.NAMES, *map(githubs.variable, OF_A_GITHUB)}
     read |= {gitlabs.NAMES, *(f"PORCHBOT_GITLAB_{kind}" for kind in gitlabs.GIVEN)}
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 

@@ -7,6 +7,7 @@ that is closed, an updated one a note of whose it is, a created one a draft that
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -32,7 +33,7 @@ from lifecycle.variants.actions import CreateDraft
 from lifecycle.variants.costs import Input
 from lifecycle.variants.decision import decide
 from lifecycle.variants.expressions import ExpressionError, compiled
-from lifecycle.variants.facts import OwnedRevision, PublishedFacts, Stage, VariantFacts
+from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage, VariantFacts
 from lifecycle.variants.injection import InjectionPoint
 from lifecycle.variants.objects import KubeObject, Objects, of_value
 from lifecycle.variants.ownership import GivenUp
@@ -278,20 +279,37 @@ def new_workspace_name(case: Case) -> Verdict:
 def get_downstreams(case: Case) -> Verdict:
     """Choose what a variant works on, and adopt what it may."""
     document = _yaml(case.data["package_variant"])
-    owner = document["metadata"].get("uid", "")
+    spec, owner = building.spec(document["spec"]), document["metadata"].get("uid", "")
     listed = list(_owned(case))
-    found = ownership.standing(owner, building.spec(document["spec"]), [each for each, _ in listed])
-    adopted = [id(each) for each in found.adopted]
+    here = [each for each, _ in listed if each.downstream == spec.downstream]
+    numbered = [each for each in here if each.published]
+    published = max(numbered, default=None, key=lambda revision: revision.number)
+    facts = VariantFacts(
+        variant=Variant(name=owner, spec=spec),
+        published=None
+        if published is None
+        else PublishedFacts(number=published.number, owners=published.owners),
+        present=published is not None,
+        drafts=tuple(
+            DraftFacts(branch=each.workspace, stage=each.stage, owners=each.owners)
+            for each in here
+            if not each.published
+        ),
+    )
+    drafts = {each.branch for each in ownership.ours(facts)}
+    chosen = set() if drafts or published is None or ownership.foreign(facts) else {published}
     shown = []
     calls = []
+    given_up = []
     for each, value in listed:
-        if id(each) in adopted:
+        ours = owner in each.owners
+        if each not in here:
+            given_up += _calls(ownership.given_up(spec, each.stage), value) if ours else []
+        elif spec.adopts and not ours:
             calls.append(f"updating object: {value['metadata']['name']}")
-        if any(each is target for target in found.targets):
-            shown.append(_with_owner(value, document) if id(each) in adopted else value)
-    for each in found.elsewhere:
-        value = next(value for other, value in listed if other is each)
-        calls += _calls(ownership.given_up(building.spec(document["spec"]), each.stage), value)
+        if each in here and (each in chosen or (each.workspace in drafts and not each.published)):
+            shown.append(value if ours else _with_owner(value, document))
+    calls += given_up
     wanted = [_plain(_yaml(each)) for each in case.data["expected"]]
     return checked(
         data_difference(wanted, [_plain(each) for each in shown])
@@ -351,12 +369,27 @@ def _calls(given_up: GivenUp, value: Mapping[str, Any]) -> list[str]:
             return [f"updating object: {name}"]
 
 
-def _owned(case: Case) -> Iterator[tuple[OwnedRevision, Mapping[str, Any]]]:
+@dataclass(frozen=True)
+class Listed:
+    """A revision of a list, published or not."""
+
+    downstream: Downstream
+    workspace: str
+    stage: Stage
+    owners: frozenset[str]
+    number: int
+
+    @property
+    def published(self) -> bool:
+        return self.stage in (Stage.PUBLISHED, Stage.DELETION_PROPOSED)
+
+
+def _owned(case: Case) -> Iterator[tuple[Listed, Mapping[str, Any]]]:
     """Yield the revisions of a list, with what the list says of them."""
     for each in _listed(case.data["package_revision_list"]).get("items", ()):
         spec = each["spec"]
         owners = each["metadata"].get("ownerReferences", ())
-        revision = OwnedRevision(
+        revision = Listed(
             downstream=Downstream(spec.get("repository", ""), spec.get("packageName", "")),
             workspace=spec.get("workspaceName", ""),
             stage=_STAGES[spec.get("lifecycle", "Draft")],

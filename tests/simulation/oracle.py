@@ -1,5 +1,7 @@
 """The oracle: judges what a bot did by the forge, git and the diary alone.
 
+Longer than 400 lines: its checks are read as one list, as the page of the simulation tells them.
+
 It shares no code with the bot (a test holds it to that): who approved which tree is worked out anew
 from what people did. Facts change while a bot decides; so it asks that what was done rest on what
 was so at some moment of the time that the bot may have read in, and never on what was not.

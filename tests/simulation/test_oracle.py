@@ -1,4 +1,7 @@
-"""The oracle: independent, and each of its checks able to fail."""
+"""The oracle: independent, and each of its checks able to fail.
+
+Longer than 400 lines: a table of the checks, and what each has to find.
+"""
 
 import ast
 from collections.abc import Callable

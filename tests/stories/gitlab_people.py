@@ -1,5 +1,7 @@
 """People at GitLab: python-gitlab with their own tokens.
 
+Longer than 400 lines: all that people do at one forge.
+
 They speak and read as people of all stories do: a command is written as it is spelled here, and
 what the bot wrote is read back in the stories' words (`heard`).
 """

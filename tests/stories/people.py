@@ -1,5 +1,7 @@
 """What people do in the stories and what they see, in words that all forges share; git over HTTP.
 
+Longer than 400 lines: all that people do, under one name for each.
+
 What they are shown comes in plain values (`seen`). `github_people` and `gitlab_people` do it by the
 forges' clients.
 """

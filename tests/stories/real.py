@@ -1,4 +1,7 @@
-"""The stage with everything that the bot has in operation, joined by real HTTP."""
+"""The stage with everything that the bot has in operation, joined by real HTTP.
+
+Longer than 400 lines: one stage, and each part that it starts and ends.
+"""
 
 import asyncio
 import os

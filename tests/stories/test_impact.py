@@ -1,4 +1,7 @@
-"""What a change would do to packages that it does not touch is told before it is merged."""
+"""What a change would do to packages that it does not touch is told before it is merged.
+
+Longer than 400 lines: one story for each kind of change that others feel.
+"""
 
 import pytest
 

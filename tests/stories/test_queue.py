@@ -1,4 +1,7 @@
-"""Branches with a merge queue: proposals are queued, their merge is judged, and then tagged."""
+"""Branches with a merge queue: proposals are queued, their merge is judged, and then tagged.
+
+Longer than 400 lines: one story for each end of a place in the queue.
+"""
 
 from functools import partial
 

@@ -1,4 +1,7 @@
-"""Two things at the same moment: people merge, push and approve while the bot does its work."""
+"""Two things at the same moment: people merge, push and approve while the bot does its work.
+
+Longer than 400 lines: one story for each pair of things that meet.
+"""
 
 import threading
 from collections.abc import Iterator

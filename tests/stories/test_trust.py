@@ -1,4 +1,7 @@
-"""Whose word counts: no stranger, author or forged text publishes anything."""
+"""Whose word counts: no stranger, author or forged text publishes anything.
+
+Longer than 400 lines: one story for each way to be believed without a right.
+"""
 
 import re
 from datetime import timedelta

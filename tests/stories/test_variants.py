@@ -1,4 +1,7 @@
-"""Packages that variants keep in step with an upstream: one pull request for each of them."""
+"""Packages that variants keep in step with an upstream: one pull request for each of them.
+
+Longer than 400 lines: the life of one variant, story by story.
+"""
 
 import pytest
 

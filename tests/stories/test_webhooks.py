@@ -1,4 +1,7 @@
-"""Webhooks only wake: lost, doubled, late, forged ones change nothing but the time it takes."""
+"""Webhooks only wake: lost, doubled, late, forged ones change nothing but the time it takes.
+
+Longer than 400 lines: one story for each thing that may happen to a webhook.
+"""
 
 import hashlib
 import hmac

@@ -59,7 +59,6 @@ _OBSTACLES: Mapping[str, MergeObstacle] = {
 }
 
 _NOT_MERGED = frozenset({405, 406, 409, 422})
-_TRAIN = "there is no merge train"
 
 
 class Merging(StatusChecks):

@@ -87,11 +87,6 @@ def _newest_pipeline(every: Sequence[JSONObject], ours: Collection[str]) -> Newe
     return NewestPipeline(last, bool(others), worst(others))
 
 
-def places(found: Sequence[JSONObject], shown: Shown) -> tuple[Place, ...]:
-    """As `placed` has it, from the statuses of its head."""
-    return placed(by_ref(found, ()), shown)
-
-
 def placed(known: Mapping[str, NewestPipeline], shown: Shown) -> tuple[Place, ...]:
     """The pipelines of which one counts for a merge request, the one of its own first.
 

@@ -24,7 +24,7 @@ SMALLEST: Final = 128 * MIB
 """Less than this is of no use to a worker, wherever it runs."""
 
 
-class Room(NamedTuple):
+class WorkerLimits(NamedTuple):
     """What workers may take.
 
     Attributes:
@@ -36,12 +36,12 @@ class Room(NamedTuple):
     memory_bytes: int
 
 
-def usual() -> Room:
+def usual() -> WorkerLimits:
     """The room that this process has: its cores, and its container."""
     return room(len(os.sched_getaffinity(0)), memory_limit())
 
 
-def room(cores: int, limit: int | None) -> Room:
+def room(cores: int, limit: int | None) -> WorkerLimits:
     """Share what there is.
 
     One worker for each core, one more for another look, and one that is always another
@@ -53,10 +53,10 @@ def room(cores: int, limit: int | None) -> Room:
     """
     most = max(2, cores) + 2
     if limit is None:
-        return Room(most, MEMORY_BYTES)
+        return WorkerLimits(most, MEMORY_BYTES)
     left = max(0, limit - BESIDE)
     most = max(2, min(most, left // LEAST_BYTES))
-    return Room(most, max(SMALLEST, min(MEMORY_BYTES, left // most)))
+    return WorkerLimits(most, max(SMALLEST, min(MEMORY_BYTES, left // most)))
 
 
 def memory_limit(

@@ -8,7 +8,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 from bot.git import caches
-from bot.git.caches import MirrorCaches, ObjectCache, Room
+from bot.git.caches import BoundedCache, MirrorCaches, ObjectCache
 from bot.git.mirror import DiskMirror
 from cadlib.limits import DEFAULT
 from tests.bot.git.server import serve
@@ -16,7 +16,7 @@ from tests.bot.git.server import serve
 
 def test_all_that_is_kept_is_bounded_by_bytes() -> None:
     """The short-cut counts values: a few large ones are more than all the others."""
-    room = Room(10_000)
+    room = BoundedCache(10_000)
     known: ObjectCache[str] = ObjectCache(len, most=5_000, room=room)
     for n in range(100):
         assert known.get_or(str(n), lambda: "x" * 2_000) == "x" * 2_000
@@ -31,7 +31,7 @@ def test_all_that_is_kept_is_bounded_by_bytes() -> None:
 def test_what_was_used_longest_ago_goes_first() -> None:
     """Short-cuts refused: all goes at once, also what every look asks for; or what came first."""
     made: list[str] = []
-    room = Room(10_000)
+    room = BoundedCache(10_000)
     known: ObjectCache[str] = ObjectCache(len, most=5_000, room=room)
 
     def made_of(key: str) -> str:
@@ -48,7 +48,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
 
 def test_all_mirrors_share_one_room() -> None:
     """The short-cut gives each of a thousand repositories megabytes of its own."""
-    room = Room(100_000)
+    room = BoundedCache(100_000)
     mirrors = [MirrorCaches(room) for _ in range(100)]
     for at, mirror in enumerate(mirrors):
         for n in range(20):
@@ -66,7 +66,7 @@ def test_what_is_kept_of_many_drafts_levels_off(
 ) -> None:
     """Short-cuts refused: a bound for each kind, above what anybody has; or one kind beside the
     room. The room is made smaller, so that it is full after some ten drafts."""
-    monkeypatch.setattr(caches.ROOM, "_most", 60_000)
+    monkeypatch.setattr(caches.SHARED_CACHE, "_most", 60_000)
     with serve(tmp_path / "remote" / "blueprints.git") as remote:
         base = remote.commit({"net/base/Kptfile": b"base"})
         text = b"# a comment\n" * 20
@@ -83,7 +83,7 @@ def test_what_is_kept_of_many_drafts_levels_off(
                 _looks(mirror, base, head)
             kept.append(_held(mirror))
 
-        assert caches.ROOM.bytes <= 60_000
+        assert caches.SHARED_CACHE.bytes <= 60_000
         assert kept[1] < kept[0] * 1.2
         with mirror.open() as git:
             assert caches.ENTRIES.get(git.root(heads[-1])), "what was used last is kept"
@@ -101,7 +101,7 @@ def _looks(mirror: DiskMirror, base: str, head: str) -> None:
 
 def _held(root: object) -> int:
     """Bytes of all values of git's that can be reached from a mirror or stand in the room."""
-    seen, todo, found = set[int](), [root, caches.ROOM], 0
+    seen, todo, found = set[int](), [root, caches.SHARED_CACHE], 0
     while todo:
         each = todo.pop()
         if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):

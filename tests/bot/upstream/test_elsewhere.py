@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bot.reach import Credential, Reach
-from bot.upstream.doors import PUBLIC, Doors
 from bot.upstream.elsewhere import Came, Elsewhere
+from bot.upstream.routes import PUBLIC, GitRoutes
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
@@ -53,8 +53,8 @@ def anything(_: Location) -> None:
 
 
 def fetcher(folder: Path, rules: Reach, **bounds: object) -> Elsewhere:
-    doors = Doors(rules, seconds=5)
-    return Elsewhere(folder / "kept", doors, **bounds)  # type: ignore[arg-type]
+    routes = GitRoutes(rules, seconds=5)
+    return Elsewhere(folder / "kept", routes, **bounds)  # type: ignore[arg-type]
 
 
 def get(remote: Remote, folder: Path, ref: str, path: str = "net/core") -> Came:
@@ -466,7 +466,7 @@ def test_a_first_answer_that_comes_byte_by_byte_is_slow(
         return True
 
     remote.odd = drips
-    kept = Elsewhere(tmp_path / "kept", Doors(reach(remote), seconds=0.5))
+    kept = Elsewhere(tmp_path / "kept", GitRoutes(reach(remote), seconds=0.5))
 
     said = refused(
         lambda: kept.fetch(GitReference(remote.url, "net/core", "main"), READER, anything)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.reach import Credential, Reach, is_public, read_credentials, read_private
-from bot.upstream.doors import Door, Doors
 from bot.upstream.elsewhere import Elsewhere
+from bot.upstream.routes import GitRoute, GitRoutes
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import GitReference
@@ -229,13 +229,13 @@ def test_another_name_of_a_forge_that_is_served_is_that_forge(
         served=frozenset({"gitlab.corp"}),
     )
 
-    door = Doors(reach, resolve=resolve).open("git@git.corp:acme/secret", READER, anything)
+    route = GitRoutes(reach, resolve=resolve).open("git@git.corp:acme/secret", READER, anything)
 
-    assert (f"-oIdentityFile={key}" in door.ssh) is opens
+    assert (f"-oIdentityFile={key}" in route.ssh) is opens
 
 
-def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
-    return Doors(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
+def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> GitRoute:
+    return GitRoutes(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
 
 
 def test_http_only_to_what_was_named() -> None:
@@ -250,9 +250,9 @@ def test_ssh_only_with_known_hosts(tmp_path: Path) -> None:
         opened("git@git.example:acme/x", Reach(), ["140.82.121.4"])
 
     known = tmp_path / "known_hosts"
-    door = opened("git@git.example:acme/x.git", Reach(known_hosts=known), ["140.82.121.4"])
+    route = opened("git@git.example:acme/x.git", Reach(known_hosts=known), ["140.82.121.4"])
 
-    assert door.url == "ssh://git@git.example/acme/x.git"
+    assert route.url == "ssh://git@git.example/acme/x.git"
     for option in (
         "StrictHostKeyChecking=yes",
         f"UserKnownHostsFile={known}",
@@ -263,8 +263,8 @@ def test_ssh_only_with_known_hosts(tmp_path: Path) -> None:
         "ProxyCommand=none",
         "BatchMode=yes",
     ):
-        assert f"-o{option}" in door.ssh
-    assert door.environment(tmp_path)["GIT_SSH_COMMAND"] == door.ssh
+        assert f"-o{option}" in route.ssh
+    assert route.environment(tmp_path)["GIT_SSH_COMMAND"] == route.ssh
 
 
 def test_a_name_that_means_two_things(tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_a_name_that_means_two_things(tmp_path: Path) -> None:
         )
         commit = remote.commit({"net/Kptfile": b"x\n"}, ref="refs/heads/main")
         url = f"http://rebinds.invalid:{port}/remote"
-        doors = Doors(reach, resolve=lambda *_: ["127.0.0.1"])
-        came = Elsewhere(tmp_path / "kept", doors).fetch(
+        routes = GitRoutes(reach, resolve=lambda *_: ["127.0.0.1"])
+        came = Elsewhere(tmp_path / "kept", routes).fetch(
             GitReference(url, "net", "main"), READER, anything
         )
 

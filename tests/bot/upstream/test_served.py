@@ -12,10 +12,10 @@ import pytest
 
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.look.published import PublishedTags
-from bot.upstream.doors import PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.places import Place
 from bot.upstream.port import FetchedUpstream
+from bot.upstream.routes import PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams

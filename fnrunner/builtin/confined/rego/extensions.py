@@ -18,7 +18,6 @@ from typing import Final, TypeGuard
 from fnrunner.builtin.confined.go_text import sprintf
 from fnrunner.builtin.confined.rego import encodings, expressions, readings
 
-_ESCAPED: Final = re.compile("[<>&\\u2028\\u2029]")
 _OTHER_VERBS: Final = re.compile(r"%[-+# 0]*[\d.]*(?:\[|\*|[a-zA-Z])(?<![vsdfFxXqeEgGobct])")
 _Number = int | float
 _LARGEST: Final = 2**63 - 1

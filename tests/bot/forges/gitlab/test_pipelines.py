@@ -189,9 +189,10 @@ def test_the_names_of_branches_of_forks_are_theirs(world: World) -> None:
     own = "refs/merge-requests/7/head"
     found = [_status(1, "main", 5), _status(2, own, 4)]
 
-    assert pipelines.places(found[:1], shown) == (pipelines.Place(7, own, 0),)
-    assert pipelines.places(found, shown) == (pipelines.Place(7, own, 4),)
-    assert [p.pipeline for p in pipelines.places(found, _shown(world, fork=False))] == [4, 5]
+    known = pipelines.by_ref(found, ())
+    assert pipelines.placed(pipelines.by_ref(found[:1], ()), shown) == (pipelines.Place(7, own, 0),)
+    assert pipelines.placed(known, shown) == (pipelines.Place(7, own, 4),)
+    assert [p.pipeline for p in pipelines.placed(known, _shown(world, fork=False))] == [4, 5]
 
 
 def _shown(world: World, *, fork: bool) -> Shown:

@@ -4,24 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from bot.render.workers.room import Room, memory_limit, room
+from bot.render.workers.room import WorkerLimits, memory_limit, room
 from cadlib.limits import MIB
 
 GIB = 1024 * MIB
 
-ROOMS: dict[str, tuple[int, int | None, Room]] = {
-    "a core for each, one for another look, one for another repository": (4, None, Room(6, GIB)),
-    "one core": (1, None, Room(4, GIB)),
-    "the container of the manifests": (8, 2 * GIB, Room(3, 1664 * MIB // 3)),
-    "many cores and little memory": (64, 4 * GIB, Room(7, 3712 * MIB // 7)),
-    "little of both": (1, GIB, Room(2, 320 * MIB)),
-    "too little for any": (2, 100 * MIB, Room(2, 128 * MIB)),
-    "more than is needed": (2, 64 * GIB, Room(4, GIB)),
+ROOMS: dict[str, tuple[int, int | None, WorkerLimits]] = {
+    "a core for each, one for another look, one for another repository": (
+        4,
+        None,
+        WorkerLimits(6, GIB),
+    ),
+    "one core": (1, None, WorkerLimits(4, GIB)),
+    "the container of the manifests": (8, 2 * GIB, WorkerLimits(3, 1664 * MIB // 3)),
+    "many cores and little memory": (64, 4 * GIB, WorkerLimits(7, 3712 * MIB // 7)),
+    "little of both": (1, GIB, WorkerLimits(2, 320 * MIB)),
+    "too little for any": (2, 100 * MIB, WorkerLimits(2, 128 * MIB)),
+    "more than is needed": (2, 64 * GIB, WorkerLimits(4, GIB)),
 }
 
 
 @pytest.mark.parametrize(("cores", "limit", "expected"), ROOMS.values(), ids=ROOMS)
-def test_workers_fit_into_the_container(cores: int, limit: int | None, expected: Room) -> None:
+def test_workers_fit_into_the_container(
+    cores: int, limit: int | None, expected: WorkerLimits
+) -> None:
     """Short-cut refused: a gibibyte for each core, and the kernel ends the bot with its workers."""
     found = room(cores, limit)
 

@@ -44,7 +44,7 @@ Allowed = Callable[[Location], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class GitRoute:
     """How git gets to a repository.
 
     Attributes:
@@ -63,7 +63,7 @@ class Door:
         return found | ({"GIT_SSH_COMMAND": self.ssh, "GIT_SSH_VARIANT": "ssh"} if self.ssh else {})
 
 
-class Doors:
+class GitRoutes:
     """Opens the way to repositories.
 
     Args:
@@ -94,7 +94,7 @@ class Doors:
         sent = self._reach.credentials_for(at, reader)
         return bool(sent) or self._reach.key_for(at, reader) is not None
 
-    def open(self, repo: str, reader: str, allowed: Allowed) -> Door:
+    def open(self, repo: str, reader: str, allowed: Allowed) -> GitRoute:
         """Judge an address, and where it leads to.
 
         Args:
@@ -109,21 +109,21 @@ class Doors:
         first = url.hostname or ""
         for _ in range(MOST_REDIRECTS + 1):
             try:
-                door, next_url = self._judged(url, reader, allowed)
+                route, next_url = self._judged(url, reader, allowed)
             except UpstreamError as error:
                 if url.hostname == first:
                     raise
                 problem = texts.redirected(first, url.hostname or "", error.problem)
                 raise UpstreamError(error.fault, problem, error.fix) from error
             if next_url is None:
-                return door
+                return route
             url = next_url
         raise UpstreamError(_REFUSED, *texts.redirects(first, _shown(url)))
 
     def _judged(
         self, url: SplitResult, reader: str, allowed: Allowed
-    ) -> tuple[Door, SplitResult | None]:
-        """The door to an address, and where it leads to; None where it is the one."""
+    ) -> tuple[GitRoute, SplitResult | None]:
+        """The route to an address, and where it leads to; None where it is the one."""
         location = locate(url.geturl())
         if location is None:
             raise UpstreamError(_REFUSED, *texts.no_address(_shown(url)))
@@ -149,9 +149,9 @@ class Doors:
         if not proxied:  # a proxy looks hosts up itself, and judges by its own rules
             answer = self._asked(url, addresses, credentials)
             if 300 <= answer.status < 400 and answer.location:
-                return Door(url.geturl(), configuration), self._next(url, answer.location)
+                return GitRoute(url.geturl(), configuration), self._next(url, answer.location)
             _judge_answer(answer, url)
-        return Door(url.geturl(), configuration), None
+        return GitRoute(url.geturl(), configuration), None
 
     def _asked(self, url: SplitResult, addresses: tuple[str, ...], credentials: str) -> Answer:
         secure = url.scheme == "https"
@@ -187,7 +187,7 @@ class Doors:
 
     def _by_ssh(
         self, url: SplitResult, addresses: Sequence[str], at: Location, reader: str
-    ) -> Door:
+    ) -> GitRoute:
         asked = at, reader, addresses, self._resolve
         key = None if reader == PUBLIC else self._reach.key_for(*asked)
         given = {
@@ -208,7 +208,7 @@ class Doors:
             "ConnectTimeout": "15",
         }
         words = ["ssh", "-F", os.devnull, *(f"-o{name}={text}" for name, text in given.items())]
-        return Door(url.geturl(), {"protocol.ssh.allow": "always"}, shlex.join(words))
+        return GitRoute(url.geturl(), {"protocol.ssh.allow": "always"}, shlex.join(words))
 
 
 def _judge_answer(answer: Answer, url: SplitResult) -> None:
