@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import assert_never
 
 import structlog
-from lifecycle.facts.commits import PushRefusal
 
 from bot import keys, merging, metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
@@ -71,6 +70,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.events import Overridden
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import ActionOrder

@@ -11,8 +11,6 @@ from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Final, Protocol
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.keys import Key
 from bot.store.hints import Hint
 from bot.store.values import Delivered
@@ -21,6 +19,7 @@ from fnrunner import urls
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.facts.checks import CheckRun, CheckState
+from lifecycle.facts.commits import MadeBy
 from lifecycle.facts.conversation import (
     Comment,
     Readied,

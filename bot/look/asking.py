@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot import metrics
 from bot.clock import Offload
 from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
@@ -23,6 +21,7 @@ from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Outside
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId

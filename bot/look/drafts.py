@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
-from lifecycle.facts.commits import PushRefusal
 
 from bot.clock import Clock, Offload
 from bot.config import LEDGER, package_ledger
@@ -27,6 +26,7 @@ from bot.upstream.port import Upstreams
 from cadlib.errors import PackageError
 from cadlib.package.files import Entry, upwards
 from lifecycle import names
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage

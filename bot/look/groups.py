@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lifecycle.facts.commits import MOST_SHARED
-
 from bot.forges.port import MergeQueue, QueueEntry
 from bot.git.port import Scope
 from bot.look import content, elsewhere, rendering
@@ -18,6 +16,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.store.values import Adoption
 from lifecycle import names
 from lifecycle.facts.checks import PUBLISH, Conclusion
+from lifecycle.facts.commits import MOST_SHARED
 from lifecycle.facts.head import Facts
 from lifecycle.groups import Group, GroupEntry
 from lifecycle.names import Sha

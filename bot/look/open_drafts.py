@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.clock import Offload
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import BRANCHES, History
@@ -23,6 +21,7 @@ from bot.render.port import Renderer
 from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.commands import asked as asked_for
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.drafts import tokens
 from lifecycle.facts.head import Facts
 from lifecycle.facts.open_drafts import DraftUpdate, OpenDrafts, PackageDiff

@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.crowds import asked
@@ -19,6 +17,7 @@ from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, alone, same_people, wrote
 from lifecycle.commands import answers
 from lifecycle.events import Approval
+from lifecycle.facts.commits import MadeBy
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge
@@ -14,6 +12,7 @@ from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
 from lifecycle import names
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.ledger import Entries, PackageState, ProposedState, RevisionState, both
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy

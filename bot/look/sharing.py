@@ -3,12 +3,11 @@
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
-from lifecycle.facts.commits import MOST_SHARED
-
 from bot.forges.port import Forge
 from bot.keys import ProposalKey
 from bot.look.states import HeadBranch, HeadState
 from bot.store.port import LookProposals
+from lifecycle.facts.commits import MOST_SHARED
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId

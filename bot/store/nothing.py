@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.store.values import CLAIM, CLAIMS_KEPT, CommitSharers, MergeRefusal, Revision, Touching
 from lifecycle.events import Log
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha

@@ -14,8 +14,6 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.keys import Key
 from bot.store.buckets import Draw, Told
 from bot.store.hints import NOTHING, Hint
@@ -50,6 +48,7 @@ from bot.store.values import (
     Watched,
 )
 from lifecycle.events import Log
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha

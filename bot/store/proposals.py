@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from lifecycle.facts.commits import MOST_SHARED, PushRefusal
-
 from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import CommitSharers, MergeRefusal, Touching
 from lifecycle.events import Log, decode, encode
+from lifecycle.facts.commits import MOST_SHARED, PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId

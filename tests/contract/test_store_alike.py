@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from lifecycle.facts.commits import PushRefusal
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.hints import Hint
 from bot.store.values import Backlog, Delivered, Failing, MergeRefusal, Revision, Taken, Turns
 from lifecycle.events import Answered, Event, Held
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
 from tests.contract.stores import Repository, Stored, opened

@@ -7,8 +7,6 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.keys import ProposalKey, PullKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
@@ -23,6 +21,7 @@ from bot.store.values import (
     Watched,
 )
 from lifecycle.events import Answered, Approval, Held
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from lifecycle.facts.commits import MadeBy
 
 from lifecycle.access import Person
 from lifecycle.authors import Authors, alone, listed, same_people, spelled, wrote
+from lifecycle.facts.commits import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import NOW

@@ -13,7 +13,6 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lifecycle.facts.commits import PushRefusal
 
 from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
@@ -24,6 +23,7 @@ from lifecycle.access import Person, Role
 from lifecycle.decide import conclude, decide
 from lifecycle.events import Approval, content
 from lifecycle.facts.checks import CONFIGURE, PUBLISH, RENDER, VALIDATE, CheckState, Required
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Comment, Review, ReviewState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.merging import MergeObstacle, MergeWait

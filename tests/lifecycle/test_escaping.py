@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 
 import pytest
-from lifecycle.facts.commits import PushRefusal
 from markdown_it import MarkdownIt
 
 from cadlib.errors import Place
@@ -14,6 +13,7 @@ from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
 from lifecycle.decide import decide
 from lifecycle.facts.checks import CheckState, Required
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.head import Facts
 from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.facts.proposal import Proposal, Stage

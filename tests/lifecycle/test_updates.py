@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from lifecycle.facts.commits import PushRefusal
 
 from lifecycle import actions as a
 from lifecycle import memory
 from lifecycle.access import Role
 from lifecycle.decide import decide
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.facts.verdicts import Verdict

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lifecycle.facts.commits import PushRefusal
-
 from bot.store.values import CommitSharers, MergeRefusal, Touching
 from lifecycle.events import Log, decode, encode
+from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON

@@ -5,8 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.forges.github import people
 from bot.forges.github.conversations import REACTIONS
 from bot.forges.port import (
@@ -23,6 +21,7 @@ from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.reviews import Remark
 from bot.sayable import sayable
 from lifecycle.actions import OpenProposal, Reaction, Suggest
+from lifecycle.facts.commits import MadeBy
 from lifecycle.facts.conversation import ReviewDecision
 from lifecycle.names import Ref, Sha
 from tests.simulation import forge_values as values

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.forges.coauthors import coauthors, is_forge
 from lifecycle.access import Role
+from lifecycle.facts.commits import MadeBy
 from lifecycle.names import Sha
 
 _FORGE = "web-flow"

@@ -5,8 +5,6 @@ from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.forges.github import merging, people
 from bot.forges.github.access import Access
 from bot.forges.github.calls import Calls
@@ -24,6 +22,7 @@ from bot.forges.port import (
     Repository,
 )
 from lifecycle.actions import OpenProposal
+from lifecycle.facts.commits import MadeBy
 from lifecycle.names import Ref, Sha
 
 _PAGE = 30

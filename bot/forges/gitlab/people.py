@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lifecycle.facts.commits import MadeBy
-
 from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
@@ -14,6 +12,7 @@ from bot.forges.gitlab.levels import DEVELOPER
 from bot.forges.gitlab.pages import pages
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
+from lifecycle.facts.commits import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 

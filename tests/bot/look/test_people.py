@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
-from lifecycle.facts.commits import MadeBy
 
 from bot.forges.port import (
     Forge,
@@ -19,6 +18,7 @@ from bot.look.people import People, came_to
 from bot.look.reader import MirrorReader
 from bot.look.teams import KEPT, Teams
 from lifecycle.access import AppSource, Known, Person, Role, Team, Unreadable
+from lifecycle.facts.commits import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, Policy
