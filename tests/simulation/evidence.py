@@ -95,12 +95,16 @@ class History:
 
     def withdraws(self, commit: str, package: str, number: int) -> bool:
         """Whether the ledger in a commit says that a revision is gone."""
+        return self.listed(commit, package).get(number) == "withdrawn"
+
+    def listed(self, commit: str, package: str) -> dict[int, str]:
+        """The states of a package's revisions that the ledger in a commit lists."""
         blob = self.at(commit, f"{LEDGER}/{package}.yaml")
         if not blob:
-            return False
+            return {}
         listed = yaml.safe_load(self._git.blob(blob)) or {}
         entries = {str(n): entry or {} for n, entry in (listed.get("revisions") or {}).items()}
-        return bool(entries.get(str(number), {}).get("state") == "withdrawn")
+        return {int(n): str(entry.get("state", "")) for n, entry in entries.items() if n.isdigit()}
 
     def left(self, base: str, head: str) -> str:
         """The commit where a head left its base; "" where there is not exactly one."""

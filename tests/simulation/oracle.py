@@ -156,7 +156,7 @@ class Oracle:
         if entry.text in self._given:
             yield "once", f"{entry.text} was made twice by the bot"
         self._given[entry.text] = entry.place
-        ever, now = {0}, set[int]()
+        ever, now, listed = {0}, set[int](), set[int]()
         for ref, moves in self._diary.of_ref.items():
             if not ref.startswith(f"refs/tags/{package}/v"):
                 continue
@@ -168,7 +168,13 @@ class Oracle:
                     now.add(found)
         if number in now:
             yield "once", f"{entry.text} was there already"
-        if number > max(ever) + 1:
+        # A number that the ledger lists stays used, also where nobody approved the entry.
+        merged = [e for e in self._diary.entries[: entry.place] if e.what == "pull merged"]
+        for base in {MAIN, *(e.base for e in merged)}:
+            moves = self._diary.of_ref.get(f"refs/heads/{base}", [])
+            tips = {e.after for e in moves if e.place < entry.place} - {ZERO}
+            listed |= {n for tip in tips for n in self._history.listed(tip, package)}
+        if number > max(ever | listed) + 1:
             yield "next number", f"{entry.text}, but the highest so far is v{max(ever)}"
         ours = [n for n in ever if f"refs/tags/{package}/v{n}" in self._given and n != number]
         if ours and number <= max(ours):

@@ -236,6 +236,15 @@ def too_high(scene: Scene) -> None:
     scene.tag(pull, "app/v3")
 
 
+def listed_before(scene: Scene) -> None:
+    """A number that the ledger lists stays used, also where nobody approved the entry."""
+    entry = b"version: 1\nrevisions:\n  2: {state: withdrawn, reason: x}\n"
+    with scene.simulation.forge.change():
+        scene.hands.commit("eve", "main", {".porchbot/ledger/app.yaml": entry}, "smuggled in")
+    scene.rest()
+    too_high(scene)
+
+
 def elsewhere(scene: Scene) -> None:
     pull = scene.propose()
     scene.approve(pull)
@@ -374,6 +383,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (invalid, {"rendered and valid"}),
     (twice, {"once"}),
     (too_high, {"next number"}),
+    (listed_before, set()),
     (elsewhere, {"a merge"}),
     (moved_over, {"nothing lost"}),
     (deleted, {"nothing lost"}),

@@ -1,5 +1,6 @@
 """Mirrors are kept in shape: few packs, few loose objects, and nothing lost by it."""
 
+import os
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -70,14 +71,22 @@ def test_a_mirror_is_repacked_when_it_has_to_be_and_loses_nothing(
     assert [p.stat().st_mtime_ns for p in packs.glob("*.pack")] == [made]
 
 
-def test_a_mirror_that_takes_too_long_is_left_as_it_was(remote: Remote, tmp_path: Path) -> None:
+def test_a_mirror_that_takes_too_long_is_left_as_it_was(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The short-cut waits: nobody fetches into the mirror, and its looks stand still."""
     head = remote.commit({"a": b"1"}, ref="refs/heads/main")
     mirror = DiskMirrors(tmp_path / "mirrors").of(on_github(1), remote.url)
     mirror.fetch(TOKEN)
     count = _loosen(mirror.folder)
 
-    assert not upkeep.tidy(mirror.folder, seconds=0)
+    endless = tmp_path / "endless"  # a git that ends within no time that a test could give it
+    endless.mkdir()
+    (endless / "git").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (endless / "git").chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", f"{endless}{os.pathsep}{os.environ['PATH']}")
+        assert not upkeep.tidy(mirror.folder, seconds=0)
     assert len(list((mirror.folder / "objects").glob("17/*"))) >= count
     assert upkeep.tidy(mirror.folder)
     with mirror.open() as git:
