@@ -15,7 +15,11 @@ from cadlib.package.files import SYMLINK, Entry, Files
 
 
 def merge_files(
-    origin: Files, local: Files, updated: Files
+    origin: Files,
+    local: Files,
+    updated: Files,
+    *,
+    whole: str = "contains no resources to merge",
 ) -> tuple[dict[str, Entry], tuple[Conflict, ...]]:
     """Merge files that differ between two versions of upstream into the local ones.
 
@@ -23,6 +27,7 @@ def merge_files(
         origin: Upstream's files when the local ones were taken from them.
         local: The local files.
         updated: Upstream's files now.
+        whole: Why a file that both sides changed is not merged inside, for people.
 
     Returns:
         The files by path, sorted, and the conflicts; in each the local file was kept.
@@ -34,7 +39,7 @@ def merge_files(
         entry = _merged(base, ours, theirs)
         if entry is not None:
             merged[path] = entry
-        conflicts += _conflicts(path, base, ours, theirs)
+        conflicts += _conflicts(path, base, ours, theirs, whole)
     return merged, tuple(conflicts)
 
 
@@ -50,7 +55,7 @@ def _merged(base: Entry | None, ours: Entry | None, theirs: Entry | None) -> Ent
 
 
 def _conflicts(
-    path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
+    path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None, whole: str
 ) -> Iterator[Conflict]:
     sides = (base, ours, theirs)
     links = any(each is not None and each.mode == SYMLINK for each in sides)
@@ -63,18 +68,18 @@ def _conflicts(
         ours=_shown(ours),
         theirs=_shown(theirs),
         chosen="local",
-        reason=_reason(base, ours, theirs),
+        reason=_reason(base, ours, theirs, whole),
     )
 
 
-def _reason(base: Entry | None, ours: Entry | None, theirs: Entry | None) -> str:
+def _reason(base: Entry | None, ours: Entry | None, theirs: Entry | None, whole: str) -> str:
     if base is None:
         return "both sides added the file, with different content"
     if ours is None:
         return "the file was deleted here and changed upstream"
     if theirs is None:
         return "the file was changed here and deleted upstream"
-    return "both sides changed the file, which contains no resources to merge"
+    return f"both sides changed the file, which {whole}"
 
 
 def _shown(entry: Entry | None) -> str | Absent:

@@ -47,11 +47,13 @@ class Updated:
         changes: What to write: files by path, None for one to remove; only what differs.
         conflicts: Where both sides had changed the same, and what was chosen.
         packages: How many packages were brought up to their upstream.
+        theirs: What came from upstream, by its path in the package.
     """
 
     changes: Mapping[str, Entry | None]
     conflicts: tuple[Conflict, ...]
     packages: int
+    theirs: Files
 
 
 def update(
@@ -100,7 +102,7 @@ def update(
                 run.set_ref(each, ref, strategy)
         pending += reversed(inside)
         run.count += 1
-    return Updated(changes(local, run.files), tuple(run.conflicts), run.count)
+    return Updated(changes(local, run.files), tuple(run.conflicts), run.count, run.theirs)
 
 
 def _follows(kptfile: Kptfile, root: GitRef) -> bool:
@@ -120,6 +122,7 @@ class _Run:
     ) -> None:
         self.files = dict(local)
         self.conflicts: list[Conflict] = []
+        self.theirs: dict[str, Entry] = {}
         self.count = 0
         self._name = name
         self._policy = policy
@@ -159,6 +162,7 @@ class _Run:
         yield ProgressMessage(f'{"" if not package else chr(10)}Package "{shown}":')
         yield ProgressMessage(f"Fetching upstream from {upstream.repo}@{upstream.ref}")
         updated = yield from fetch(upstream, self._limits)
+        self.theirs |= {packages.join(package, path): e for path, e in updated.files.items()}
         origin: Files = {}
         lock = kptfile.upstream_lock
         if lock is not None:

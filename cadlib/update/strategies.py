@@ -295,19 +295,16 @@ def _copy_merge(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> Mer
     origin, local, updated = trees.origin, trees.local, trees.updated
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     files = dict(kptfile.files)
-    both = [each for each in merge_files(origin, local, updated)[1] if each.path != KPTFILE]
+    _, found = merge_files(origin, local, updated, whole="copy-merge takes as a whole")
+    both = [each for each in found if each.path != KPTFILE]
     kept = {each.path for each in both if policy is ConflictPolicy.LOCAL}
     for path in {*origin, *updated} - {KPTFILE} - kept:
         files.pop(path, None)
         if path in updated:
             files[path] = updated[path]
-    conflicts = tuple(_taken(each) for each in both if each.path not in kept)
+    conflicts = tuple(replace(e, chosen="upstream") for e in both if e.path not in kept)
     conflicts += tuple(each for each in both if each.path in kept)
     return MergedPackage(files, kptfile.conflicts + conflicts)
-
-
-def _taken(conflict: Conflict) -> Conflict:
-    return replace(conflict, chosen="upstream", reason=f"{conflict.reason}; copy-merge copies")
 
 
 # --- trees -------------------------------------------------------------------------------

@@ -183,9 +183,23 @@ def conflict_hidden(path: str) -> PackageError:
     return PackageError(Place(path), "it is a value of a Secret", "Change the file, and push it")
 
 
-def conflict_by_hand(path: str) -> PackageError:
-    """More than a field conflicts."""
-    return PackageError(Place(path), "a whole resource conflicts", "Change the file, and push it")
+def conflict_by_hand(path: str, *, resource: bool) -> PackageError:
+    """A side of more than a field cannot be taken, or has no other value.
+
+    Args:
+        path: The file.
+        resource: A resource in it conflicts, and not all of it.
+    """
+    what = "resource" if resource else "file"
+    fix = "Take local or upstream, or change the file and push it"
+    return PackageError(Place(path), f"a whole {what} conflicts", fix)
+
+
+def conflict_of_package(folder: str) -> PackageError:
+    """A package that is gone upstream is not removed by a decision of a conflict."""
+    return PackageError(
+        Place(folder), "the whole package is gone upstream", "Remove its folder, and push that"
+    )
 
 
 def conflict_finding(found: NumberedConflict, count: int) -> Finding:
@@ -199,11 +213,12 @@ def conflict_finding(found: NumberedConflict, count: int) -> Finding:
     values = f"base {told.base}, here {told.ours}, upstream {told.theirs}"
     what = f"{told.field}: {values}" if told.field else told.reason
     number_of = f"upgrade conflict {found.number} of {count}"
+    sides = "local, upstream or a value" if told.field else "local or upstream"
     return Finding(
         message=f"{number_of}: {what}; {told.chosen or 'upstream'} is taken",
         severity=Severity.WARNING,
         place=Place(told.path, told.line or None, told.field),
-        fix=f"Decide it with /resolve {found.number} local, upstream or a value",
+        fix=f"Decide it with /resolve {found.number} {sides}",
     )
 
 

@@ -173,19 +173,24 @@ def test_force_delete_replace_keeps_the_address_and_nothing_else() -> None:
 
 
 def test_copy_merge_tells_which_local_changes_it_overwrites() -> None:
-    """The short-cut: copy in silence."""
+    """The short-cut: copy in silence, or say of a resource that the file has none to merge."""
     local = {"Kptfile": ROOT, "a.txt": "mine", "b.txt": "mine", "own.txt": "mine"}
+    local["c.yaml"] = config_map("c", x="mine")
     up = {
-        ("up", "v1"): {"a.txt": "1", "b.txt": "1", "gone.txt": "1"},
-        ("up", "v2"): {"a.txt": "2", "b.txt": "1"},
+        ("up", "v1"): {"a.txt": "1", "b.txt": "1", "gone.txt": "1", "c.yaml": config_map("c")},
+        ("up", "v2"): {"a.txt": "2", "b.txt": "1", "c.yaml": config_map("c", x="2")},
     }
     after, updated = _update(local | {"gone.txt": "1"}, up, strategy="copy-merge")
     assert {path: text for path, text in after.items() if path != "Kptfile"} == {
         "a.txt": "2",
         "b.txt": "1",
+        "c.yaml": config_map("c", x="2"),
         "own.txt": "mine",
     }
-    assert [(each.path, each.chosen) for each in updated.conflicts] == [("a.txt", "upstream")]
+    assert [(each.path, each.chosen, each.reason) for each in updated.conflicts] == [
+        (path, "upstream", "both sides changed the file, which copy-merge takes as a whole")
+        for path in ("a.txt", "c.yaml")
+    ]
 
 
 # --- subpackages -------------------------------------------------------------------------
