@@ -95,11 +95,15 @@ def unknown(word: str, state: RevisionState) -> str:
 
 
 def listed(word: str, state: RevisionState, entry: LedgerEntry) -> str:
-    """The ledger says it already."""
-    return (
-        f"{_refused(word)}: {code(state.name)} is {entry.state} already ({remark(entry.reason)})."
-        " There is nothing more to do."
-    )
+    """The ledger says it already, but what it withdraws may still have its tag."""
+    why = f"{code(state.name)} is {entry.state} already ({remark(entry.reason)})"
+    if entry.state is ListedState.WITHDRAWN and state.tag:
+        return (
+            f"{_refused(word)}: {why}, and its tag is still there. Approve the merged pull request"
+            " that says so, by `/approve` there. A tag that porchbot did not make stays, unless"
+            " that entry names it."
+        )
+    return f"{_refused(word)}: {why}. There is nothing more to do."
 
 
 def used(state: RevisionState) -> str:

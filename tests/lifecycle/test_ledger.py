@@ -9,8 +9,16 @@ from lifecycle.access import AccessAction, Role
 from lifecycle.actions import PushDraft, React, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
-from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState
+from lifecycle.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    ListedState,
+    PackageState,
+    ProposedState,
+    RevisionState,
+)
 from lifecycle.ledger_files import written
+from lifecycle.messages import deletions
 from lifecycle.names import Sha
 from lifecycle.needs import approved
 from lifecycle.policy import Policy
@@ -75,6 +83,28 @@ def test_a_push_that_the_forge_does_not_show_yet_is_waited_for() -> None:
     late = decide(asked(head=Sha("e" * 40)))
     assert not [each for each in late if isinstance(each, PushDraft | Reply)]
     assert not [each for each in late if isinstance(each, React) and each.reaction.name == "DONE"]
+
+
+@pytest.mark.parametrize("tag", ["", "f" * 40])
+def test_a_withdrawn_revision_that_still_has_its_tag_is_told_so(tag: str) -> None:
+    """The short-cut says that nothing is to be done: nobody approved what the ledger says."""
+    nothing = ProposedState(branch="b")
+    state = RevisionState(
+        package="net/core",
+        revision=1,
+        base_ref="main",
+        base=Sha("a" * 40),
+        path="ledger",
+        tag=tag,
+        withdraws=nothing,
+        deprecates=nothing,
+    )
+
+    said_so = deletions.listed("delete", state, GONE)
+
+    assert said_so.startswith("`/delete` refused: `net/core/v1` is withdrawn already (broken)")
+    assert ("nothing more to do" in said_so) is not bool(tag)
+    assert ("`/approve`" in said_so) is bool(tag)
 
 
 def test_what_is_withdrawn_is_frozen_as_what_is_changed() -> None:
