@@ -38,8 +38,11 @@ deprecated."""
 MOST_REVISIONS = 999_999_999
 """The highest number that is read as a revision; longer ones are foreign tags."""
 
-_REVISION = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
-# Nine digits fit every integer that Porch and databases use; longer ones are foreign.
+REVISION_NUMBER = r"[1-9][0-9]{0,8}"
+"""How the number of a revision is written; nine digits fit every integer that Porch and databases
+use, longer ones are foreign."""
+
+_REVISION = re.compile(rf"v({REVISION_NUMBER})", re.ASCII)
 
 SEGMENT_BYTES = 250
 """Most bytes of a part of a ref name."""
@@ -140,9 +143,15 @@ def parse_tag(ref: str) -> tuple[str, int] | None:
     return package, int(found[1])
 
 
+def revision_number(word: str) -> int:
+    """The number of a revision that is written as "v5"; 0 for any other word."""
+    found = _REVISION.fullmatch(word)
+    return int(found[1]) if found else 0
+
+
 def looks_like_revision(folder: str) -> bool:
     """Tell whether a folder's name, such as "v5", reads as a revision."""
-    return _REVISION.fullmatch(folder) is not None
+    return revision_number(folder) > 0
 
 
 def revisions(package: str, tags: Iterable[str]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from lifecycle import names
 from lifecycle.messages import parsing as texts
 
 BLANKS = " \t"
@@ -289,9 +290,9 @@ class RevisionTarget:
     revision: int
 
 
-_NUMBER = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
-
-_TARGET = re.compile(r"(?:(?P<package>[^@\s]+)[@/])?v?(?P<number>[1-9][0-9]{0,8})", re.ASCII)
+_TARGET = re.compile(
+    rf"(?:(?P<package>[^@\s]+)[@/])?v?(?P<number>{names.REVISION_NUMBER})", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +330,8 @@ class RevisionName:
             package = "" if package == "." else package
         number = int(found["number"]) if found else 0
         behind, further = first_word(rest)
-        if not number and (told := _NUMBER.fullmatch(behind)):
-            number, rest = int(told[1]), further  # "net/core v3" is the same revision
+        if not number and (told := names.revision_number(behind)):
+            number, rest = told, further  # "net/core v3" is the same revision
         if not number and not self.whole:
             return WrongArgument(texts.missing("revision such as `net/core@v3`"))
         return TakenArgument(RevisionTarget(package, number), rest)
