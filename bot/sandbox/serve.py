@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -15,7 +16,7 @@ from typing import Any, Literal, Self
 import uvicorn
 
 from bot.sandbox.api import Exchange, Links
-from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
+from bot.sandbox.asgi import App, Message, Receive, Scope, Send, raw_path
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
@@ -114,7 +115,7 @@ class SandboxForge:
                 server_header=False,
                 ssl_certfile=tls[0] if tls else None,
                 ssl_keyfile=tls[1] if tls else None,
-                date_header=True,
+                date_header=False,
                 # Longer than a busy machine lets a client stand still: what it sends just as its
                 # connection is closed would be lost.
                 timeout_keep_alive=600,
@@ -185,14 +186,22 @@ class SandboxForge:
         return heard, GitHubApi(state, links, self.accounts, faults, heard), door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of the API, of git or for a page."""
+        """Answer a request of the API, of git or for a page, with the forge's own time."""
+
+        async def dated(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                now = format_datetime(self.state.clock().astimezone(UTC), usegmt=True)
+                headers = [*message["headers"], (b"date", now.encode())]
+                message = {**message, "headers": headers}
+            await send(message)
+
         path = raw_path(scope)
         if path.startswith("/api/"):
-            await self._api(scope, receive, send)
+            await self._api(scope, receive, dated)
         elif is_git(path):
-            await self._git(scope, receive, send)
+            await self._git(scope, receive, dated)
         else:
-            await self._pages(scope, receive, send)
+            await self._pages(scope, receive, dated)
 
     def __enter__(self) -> Self:
         self.start()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bot.forges.github.http import send
 from bot.forges.port import ForgeBusyError
 from bot.sandbox.serve import SandboxForge
 from tests.app_key import keys
+from tests.memory.clock import ManualClock
 from tests.stories.world import APP_ID
 
 
@@ -63,3 +65,21 @@ def test_a_second_more_or_less_is_no_wrong_clock(forge: SandboxForge) -> None:
     assert send(app.clients, "read the App", "GET", "/app").ok
     assert app._time.now() - datetime.now(UTC) > timedelta(seconds=15)
     app.close()
+
+
+def test_a_forge_of_another_time_tells_it(tmp_path: Path) -> None:
+    """Short-cut refused: the server says the machine's time beside the forge's rules, and an App
+    that goes by what it is told is refused for as long as the two differ."""
+    clock = ManualClock(seconds=5)
+    with SandboxForge(tmp_path / "forge", clock=clock.now) as forge:
+        forge.state.add_user("acme")
+        repository = forge.state.add_repository("acme", "blueprints")
+        made = forge.state.register_app("porchbot", keys()[1], owner="acme", app_id=APP_ID)
+        forge.state.install(made, repository)
+        app = AppClients(forge.api_url, str(APP_ID), keys()[0], clock=clock)
+        for _ in range(2):
+            answer = send(app.clients, "read the App", "GET", "/app")
+            assert answer.ok
+            assert parsedate_to_datetime(answer.headers["date"]) == clock.now()
+            clock.seconds += 7200
+        app.close()
