@@ -83,13 +83,17 @@ def _tree(entries: Callable[[str], Entries], store: Store, base: str, changes: _
 
 def _nested(changes: Changes) -> _Changes:
     nested: _Changes = {}
-    for path, data in changes.items():
+    # What goes stands first: a file takes the place of a folder, and a folder that of a file.
+    ordered = sorted(changes.items(), key=lambda each: (each[1] is not None, each[0]))
+    for path, data in ordered:
         *folders, name = path.split("/")
         if any(part.lower() in _NOT_NAMES for part in (*folders, name)):
             raise ValueError(f"{path!r}: git holds no such path")
         here = nested
         for folder in folders:
-            below = here.setdefault(folder, {})
+            below = here.get(folder)
+            if below is None:
+                below = here[folder] = {}
             if not isinstance(below, dict):
                 raise ValueError(f"{path}: {folder} is a file and a folder in one change")
             here = below

@@ -5,6 +5,7 @@ edited. Only where a function returned some comments do those that it changed or
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from cadlib.errors import PackageError, Place
 from cadlib.package import files as packages
@@ -15,6 +16,11 @@ from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, ap
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.bulk import Bulk, Edit, Serial
 from cadlib.yaml.outdated import fitting
+
+_FILE_AND_FOLDER: Final = (
+    "a function put a resource where a file and a folder would have the same name",
+    "Correct the path annotation that it sets",
+)
 
 
 def changes(
@@ -111,8 +117,13 @@ def _additions(
         if each.origin is None or each.origin[0] != each.path:
             new.setdefault(each.path, []).append(each)
     found: dict[str, bytes | None] = {}
+    files = source.files.keys() | new.keys()
+    folders = {each for path in files for each in packages.upwards(packages.folder(path))}
     for path, added in new.items():
         _check_path(source, path, len(added))
+        # Of two that are both new, each is held against the other as well.
+        if path in folders or not files.isdisjoint(packages.upwards(packages.folder(path))):
+            raise PackageError(Place(path), *_FILE_AND_FOLDER)
         added.sort(key=lambda each: (each.index is None, each.index))
         if path.endswith(".json"):
             found[path] = to_json(added[0].value)
@@ -152,16 +163,6 @@ def _check_path(source: Source, path: str, count: int) -> None:
     problem = next(iter(packages.path_problems(path)), None)
     if problem:
         raise PackageError(problem.place, problem.message, problem.fix)
-    above = next(
-        (each for each in packages.upwards(packages.folder(path)) if each in source.files), ""
-    )
-    inside = any(packages.within(each, path) and each != path for each in source.files)
-    if above or inside:
-        raise PackageError(
-            Place(path),
-            "a function put a resource where a file and a folder would have the same name",
-            "Correct the path annotation that it sets",
-        )
     unread = path in source.files and path not in source.streams
     alone = path.endswith(".json") and path not in source.files and count == 1
     if unread or not (alone or path.endswith((".yaml", ".yml"))):

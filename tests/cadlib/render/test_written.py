@@ -264,3 +264,19 @@ def test_one_label_through_json_changes_the_labels_lines_only() -> None:
     print(f"{changed.total()} lines changed, {necessary.total()} had to")
     assert changed == necessary
     assert necessary.total() > 2000
+
+
+@pytest.mark.parametrize("paths", [("x.yaml", "x.yaml/y.yaml"), ("x.json/a/y.yaml", "x.json")])
+def test_two_new_files_of_one_name_are_refused(paths: tuple[str, str]) -> None:
+    """The short-cut holds each against the files from before: git has no place for both."""
+    steps = render(package(), mutators=[PipelineFunction(image="some/function:v1")])
+    made = [
+        Item({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"n{n}"}}, path=path)
+        for n, path in enumerate(paths)
+    ]
+    given = decode(next(steps).resources).items
+    with pytest.raises(StopIteration) as end:
+        steps.send(CallOutcome(resources=encode([*given, *made])))
+    assert end.value.value.failed
+    assert not end.value.value.changes
+    assert "a file and a folder would have" in end.value.value.findings[0].message
