@@ -85,7 +85,10 @@ def _said(action: Action, terms: Terms) -> Action:
 
 
 def check(action: SetCheck, terms: Terms) -> SetCheck:
-    """Return a check with its texts in the terms of a forge; findings are somebody else's words."""
+    """Return a check with its texts in the terms of a forge.
+
+    Findings stay as they are, for whoever puts one at its line to write its advice in them.
+    """
     title, summary, text = terms.every((action.title, action.summary, action.text))
     found = tuple(
         replace(each, message=AS_WRITTEN.said(each.message), fix=AS_WRITTEN.said(each.fix))

@@ -8,6 +8,7 @@ from lifecycle.messages.markdown import (
     MOST_LISTED,
     code,
     number,
+    reason,
     remark,
 )
 
@@ -102,15 +103,24 @@ def hidden(resources: int, paths: Sequence[str]) -> str:
 def finding(found: Finding) -> str:
     """One finding as a list item."""
     by = f" ({code(found.function)})" if found.function else ""
-    said = remark(f"{_open_end(found)}{_mend(found)}")
-    return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
+    return f"- **{found.severity}** {code(str(found.place))}: {_words(found)}{by}"
 
 
 def thread(found: Finding) -> str:
     """One finding as a comment at its line, which is Markdown; one line of text."""
     field = f"{code(found.place.field)}: " if found.place.field else ""
     proposed = f" Proposed: {code(found.proposed)}" if found.proposed else ""
-    return f"{field}{remark(f'{_open_end(found)}{_mend(found)}')}{proposed}"
+    return f"{field}{_words(found)}{proposed}"
+
+
+def _words(found: Finding) -> str:
+    """What is wrong, and what to do, in Markdown.
+
+    What is wrong quotes the package. The advice is ours, and a command in it, as a code span, is
+    written as it is at the forge; but that of a function's finding is of whoever wrote the rules.
+    """
+    advice = (remark if found.function else reason)(_mend(found))
+    return f"{remark(_open_end(found))}{advice}"
 
 
 def annotation(found: Finding) -> str:

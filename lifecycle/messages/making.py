@@ -7,7 +7,7 @@ from cadlib.findings import Finding, Severity
 from cadlib.package.files import KPTFILE
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.upgrades import NumberedConflict
-from lifecycle.messages.markdown import number, one_line
+from lifecycle.messages.markdown import number, one_line, typed
 
 _SHOWN = 10
 """Places that one text lists."""
@@ -114,6 +114,9 @@ def not_run(reason: str) -> PackageError:
     )
 
 
+_SET = typed("set Kind/name path=value")
+
+
 def no_place(field: str, resource: str) -> PackageError:
     """No field and no setter of that name."""
     if resource:
@@ -123,7 +126,7 @@ def no_place(field: str, resource: str) -> PackageError:
     return PackageError(
         Place(),
         f"the package has no setter and no field {field}",
-        "Check the spelling, or name the resource: /set Kind/name path=value",
+        f"Check the spelling, or name the resource: {_SET}",
     )
 
 
@@ -132,7 +135,7 @@ def several_places(field: str, places: Sequence[str]) -> PackageError:
     return PackageError(
         Place(),
         f"{field} occurs in {len(places)} places: {_some(places)}",
-        "Name the resource: /set Kind/name path=value",
+        f"Name the resource: {_SET}",
     )
 
 
@@ -213,12 +216,12 @@ def conflict_finding(found: NumberedConflict, count: int) -> Finding:
     values = f"base {told.base}, here {told.ours}, upstream {told.theirs}"
     what = f"{told.field}: {values}" if told.field else told.reason
     number_of = f"upgrade conflict {found.number} of {count}"
-    sides = "local, upstream or a value" if told.field else "local or upstream"
+    sides = ", `upstream` or a value" if told.field else " or `upstream`"
     return Finding(
         message=f"{number_of}: {what}; {told.chosen or 'upstream'} is taken",
         severity=Severity.WARNING,
         place=Place(told.path, told.line or None, told.field),
-        fix=f"Decide it with /resolve {found.number} {sides}",
+        fix=f"Decide it with {typed(f'resolve {found.number} local')}{sides}",
     )
 
 
@@ -227,7 +230,7 @@ def held(package: str, revision: int, reason: str) -> str:
     shown = one_line(package) or "the root package"
     return (
         f"{shown} is held at v{revision} since a rollback ({one_line(reason)})."
-        f" End that first with /resume {one_line(package) or '.'}"
+        f" End that first with {typed('resume ' + (package or '.'))}"
     )
 
 

@@ -208,21 +208,27 @@ def remark(text: str) -> str:
 
     Those stay in which nothing can break out or be acted on.
     """
-    return "".join(kept(part) if span else _harmless(part) for part, span in _spans(text))
+    line = _line(text)
+    return "".join(kept(part) if span else _harmless(part) for part, span in _spans(line))
 
 
 def reason(text: str) -> str:
-    """A reason of ours, plain text with words of others in it, on one line; as `remark`."""
-    return "".join(part if span else _harmless(part) for part, span in _spans(text))
+    """A reason of ours with words of others in it, on one line; as `remark`.
+
+    A command in it is a code span, and is written as it is at the forge; where words of others hold
+    one, they are `kept` already.
+    """
+    parts = _spans(_shown(text))
+    return "".join(part if span else _harmless(part.replace(KEEP, "")) for part, span in parts)
 
 
-def _spans(text: str) -> Iterator[tuple[str, bool]]:
+def _spans(line: str) -> Iterator[tuple[str, bool]]:
     """The parts of a line, and which of them are code spans that may stay."""
-    for part in re.split("(`[^`]+`)", _line(text)[:1000]):
-        yield part, bool(_INERT_SPAN.fullmatch(part))
+    for part in re.split("(`[^`]+`)", line[:1000]):
+        yield part, bool(_INERT_SPAN.fullmatch(part.replace(KEEP, "")))
 
 
-_INERT_SPAN = re.compile(r"`[A-Za-z0-9/.:=<][A-Za-z0-9 /.:=<>-]*`")
+_INERT_SPAN = re.compile(r"`[A-Za-z0-9/.:=<][A-Za-z0-9_ /.:=<>-]*`")
 
 
 def _harmless(line: str) -> str:
@@ -247,12 +253,16 @@ def one_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
+    return _shown(text.replace(KEEP, ""))
+
+
+def _shown(text: str) -> str:
     return spelling.shown(_joined(text))
 
 
 def _joined(text: str) -> str:
     # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
-    return " ".join(text.replace(KEEP, "").encode("utf-8", "replace").decode().split())
+    return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
 def plain_line(text: str) -> str:

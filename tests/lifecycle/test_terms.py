@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cadlib.errors import PackageError, Place
+from cadlib.findings import Finding, Severity
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.overview import ListedChange, ListedStage, ListedWait, Overview
-from lifecycle.messages import answers, dashboard, forges
+from lifecycle.messages import answers, dashboard, drafts, findings, forges, making
 from lifecycle.messages.markdown import (
     code,
     committed,
@@ -97,6 +99,60 @@ def test_no_message_speaks_of_github_on_gitlab() -> None:
         and not any(rare in text for rare in RARE)
     ]
     assert wrong == [], "\n".join(map(str, wrong))
+
+
+BARE = re.compile(rf"(?<![\w<`/.*-])/(?:{'|'.join(TABLE.words)})\b(?!/)")
+
+
+def test_every_command_that_is_suggested_stands_in_a_code_span() -> None:
+    """The short-cut writes "/set Kind/name" in a reason, which quotes packages and so is kept."""
+    wrong = [
+        (name, line, text)
+        for name, line, text in literals()
+        if BARE.search(re.sub(r"`[^`]*`", "", text)) and not text.startswith("/")
+    ]
+    assert wrong == []
+
+
+QUOTES = Finding(
+    message="data.text: base `/check`, here /approve, upstream #12",
+    severity=Severity.ERROR,
+    place=Place("net/a.yaml", 3, "data.text"),
+    fix="Decide it with `/resolve 1 local`, `upstream` or a value",
+)
+
+
+def test_advice_of_a_finding_is_spelled_as_it_is_written_there_and_what_it_quotes_is_kept() -> None:
+    """Short-cuts: the whole finding is somebody else's text; the whole finding is put into words of
+    the forge, with the package's; a guardrail's advice, which operators wrote, is ours as well."""
+    quoted = "data.text: base `/check`, here /approve, upstream #<!-- -->12. "
+    ours = "Decide it with `@porchbot resolve 1 local`, `upstream` or a value."
+    for told in (findings.finding(QUOTES), findings.thread(QUOTES)):
+        assert GITLAB.said(told).endswith(f": {quoted}{ours}")
+        assert AS_WRITTEN.said(told).endswith(f": {quoted}{QUOTES.fix}.")
+    operators = replace(QUOTES, function="ghcr.io/x/y", fix="See `/etc/rules` and `/check`")
+    for told in (findings.finding(operators), findings.thread(operators)):
+        assert f"{quoted}{operators.fix}." in GITLAB.said(told)
+
+
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [
+        (making.no_place("a.b", ""), "name the resource: `@porchbot set Kind/name path=value`"),
+        (making.several_places("a", ["x", "y"]), "`@porchbot set Kind/name path=value`"),
+        (
+            making.held("net/my_core", 2, "slow"),
+            "End that first with `@porchbot resume net/my_core`",
+        ),
+        (making.held("", 2, "see `/check`"), "`/check`). End that first with `@porchbot resume .`"),
+    ],
+)
+def test_what_a_refusal_advises_is_spelled_as_it_is_written_there(
+    made: PackageError | str, advice: str
+) -> None:
+    """The short-cut: it is told where files are made, so it counts as a text of packages."""
+    why = made if isinstance(made, str) else making.problem(made)
+    assert advice in GITLAB.said(drafts.not_made("set", why))
 
 
 def test_each_phrase_is_one_that_is_said() -> None:

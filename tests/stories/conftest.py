@@ -1,5 +1,6 @@
 """One function runner for all stories; a world for each, on the stage that it takes."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from bot import logs
+from bot.sandbox.api import Exchange
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld, world
@@ -123,6 +125,29 @@ def play(stage: World) -> World:
     stage.rests()
     seconds_pass(stage.forge, 1)
     return stage
+
+
+@pytest.fixture
+def sent(play: World) -> list[str]:
+    """Every text that the bot sends to GitLab, without what only machines read.
+
+    What people of the stories read there is put back into their own words; at GitHub nothing is.
+    """
+    found: list[str] = []
+
+    def observe(exchange: Exchange) -> None:
+        if exchange.caller.startswith("porchbot") and exchange.method in {"POST", "PUT"}:
+            found.extend(re.sub(r"<!-- porchbot.*?-->", "", text) for text in _texts(exchange))
+
+    play.forge.observers.append(observe)
+    return found
+
+
+def _texts(exchange: Exchange) -> Iterator[str]:
+    body = exchange.request_body
+    if isinstance(body, dict):
+        names = ("body", "title", "description", "message", "merge_commit_message", "tag_message")
+        yield from (str(body[name]) for name in names if body.get(name))
 
 
 TWO_BASES = CONFIG.replace(

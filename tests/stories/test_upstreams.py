@@ -86,8 +86,11 @@ def test_a_tag_that_somebody_pushed_is_no_newest_revision_and_has_no_number(play
 
 
 @pytest.mark.both_forges
-def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
-    """The short-cut is kpt's: upstream's value is taken, and nobody is told."""
+def test_a_conflict_of_an_upgrade_is_told_field_by_field(
+    play: World, sent: list[str], forge: str
+) -> None:
+    """Short-cuts refused: kpt's, by which upstream's value is taken, and nobody is told; one
+    spelling of commands in what quotes packages, for both forges."""
     publishes(play, "net/base", package("net/base"), 1)
     other = play.proposes("drafts/net/core/w", package("net/core"))
     play.author.says(other, "/clone net/base@v1 net/mine --propose")
@@ -112,7 +115,9 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     assert 'size: "9"' in play.author.reads("net/mine/settings.yaml", branch)
     told = play.author.waits_for_summary(draft.number, "upgrade conflict 1 of 1")
     assert "data.size: base 1, here 4, upstream 9; upstream is taken" in told
-    assert "/resolve 1 local" in told.replace("<!-- -->", "")
+    spelled = "@porchbot " if forge == "gitlab" else "/"
+    advice = f"Decide it with `{spelled}resolve 1 local`, `upstream` or a value."
+    assert any(f"upstream 9; upstream is taken. {advice}" in text for text in (told, *sent))
     play.author.waits_for_check(draft.number, "porchbot/validate", "success")
 
     play.author.says(draft.number, "/resolve 1 local")
@@ -120,6 +125,10 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     play.rests()
     assert 'size: "4"' in play.author.reads("net/mine/settings.yaml", branch)
     assert "upgrade conflict" not in play.author.summary(draft.number)
+    play.author.says(draft.number, "/set data.none=1")
+    told = play.author.waits_for_answer(draft.number, "no field data.none")
+    advice = f"or name the resource: `{spelled}set Kind/name path=value`."
+    assert any(advice in text for text in (told, *sent))
     play.author.says(draft.number, "/resolve 2 upstream")
     assert "has 1 conflict" in play.author.waits_for_answer(draft.number, "`/resolve` refused")
     commits = play.author.commits_of(draft.number)

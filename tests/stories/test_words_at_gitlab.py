@@ -4,11 +4,9 @@ Whatever the stories read is put back into their own words; here counts what the
 """
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from bot.sandbox.api import Exchange
 from tests.stories.world import World, package
 
 BRANCH = "drafts/net/core/w"
@@ -22,26 +20,6 @@ FOREIGN = re.compile(
 """What nobody is told there."""
 
 pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
-
-
-@pytest.fixture
-def sent(play: World) -> list[str]:
-    """Every text that the bot sends, without what only machines read."""
-    found: list[str] = []
-
-    def observe(exchange: Exchange) -> None:
-        if exchange.caller.startswith("porchbot") and exchange.method in {"POST", "PUT"}:
-            found.extend(re.sub(r"<!-- porchbot.*?-->", "", text) for text in _texts(exchange))
-
-    play.forge.observers.append(observe)
-    return found
-
-
-def _texts(exchange: Exchange) -> Iterator[str]:
-    body = exchange.request_body
-    if isinstance(body, dict):
-        names = ("body", "title", "description", "message", "merge_commit_message", "tag_message")
-        yield from (str(body[name]) for name in names if body.get(name))
 
 
 def test_every_word_is_gitlabs_and_what_was_said_is_not_said_again(

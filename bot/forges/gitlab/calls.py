@@ -10,6 +10,8 @@ from bot.forges.gitlab.http import Clients, GitLabAnswer, ask, call
 from bot.forges.gitlab.limits import Cost
 from bot.forges.gitlab.pages import pages
 from bot.forges.port import Repository
+from lifecycle.messages.forges import gitlab
+from lifecycle.terms import Terms
 
 Query = Mapping[str, object]
 
@@ -35,6 +37,12 @@ class Calls:
         self._repository = repository
         # By number: a name may have changed hands since.
         self._path = f"/projects/{repository.id.number}"
+
+    @property
+    def terms(self) -> Terms:
+        """GitLab's words, with commands to our login, which is known once there is a project."""
+        proposals = f"{self._pool.url}/{self._repository.full_name}/-/merge_requests"
+        return gitlab(self._access.login, proposals)
 
     async def _get(self, wanted: str, path: str, query: Query | None = None) -> Any:
         return (await call(self._pool, wanted, "GET", self._path + path, query=query)).data

@@ -8,9 +8,7 @@ from bot.forges.gitlab.branches import Branches
 from bot.forges.gitlab.issues import Issues
 from bot.forges.gitlab.people import People
 from bot.forges.gitlab.pinned import PinnedFiles
-from lifecycle.messages.forges import gitlab
 from lifecycle.sections import SECTIONS
-from lifecycle.terms import Terms
 
 
 class GitLab(Branches, Issues, People, PinnedFiles):
@@ -18,12 +16,6 @@ class GitLab(Branches, Issues, People, PinnedFiles):
 
     owners = SECTIONS
     tells_objections = False
-
-    @property
-    def terms(self) -> Terms:
-        """GitLab's words, with commands to our login, which is known once there is a project."""
-        place = f"{self._pool.url}/{self._repository.full_name}/-/merge_requests"
-        return gitlab(self._access.login, place)
 
     async def git_credentials(self) -> str:
         """Our login, and the token as its password.

@@ -29,7 +29,6 @@ from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
 from lifecycle.messages.findings import annotation, thread
 from lifecycle.messages.markdown import block
 from lifecycle.names import Sha
-from lifecycle.terms import AS_WRITTEN
 
 MOST_THREADS = 50
 """Threads of one check; whoever mends these sees the rest, which the summary has as well."""
@@ -113,7 +112,7 @@ class Threads(Conversations):
         for key, found in missing:
             line = lines.get((found.place.path, found.place.line or 0))
             if line is not None:
-                said = AS_WRITTEN.said(thread(found))
+                said = self.terms.said(thread(found))
                 text = f"{said}\n\n{talk.MARK}finding {name} {key} -->"
                 await self._begin(shown, head, line, text)
 
