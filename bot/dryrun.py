@@ -349,8 +349,8 @@ def judged(facts: Facts, number: int) -> DryRun:
     one = next((each for each in found if each.proposal.place.number == number), None)
     if one is None:
         raise NotToldError(
-            f"the bot would not look at #{number}: git does not have its head, or it was merged"
-            " before the bot came"
+            f"the bot would not look at {facts.terms.numbered(number)}: git does not have its head,"
+            " or it was merged before the bot came"
         )
     there = [(each.proposal, each.judgement) for each in found if not each.proposal.place.closed]
     shown = checks.wanted(replace(facts, checks={}, rerun=False), there)

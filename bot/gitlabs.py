@@ -6,7 +6,7 @@ every key and record of it, so two instances never share one, and a name stays w
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -292,6 +292,17 @@ def secrets_variable(environ: Mapping[str, str], name: str) -> str:
     prefix = _named(environ, []).get(name)
     kinds = ("WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE") if prefix else ()
     return next((f"{prefix}{kind}" for kind in kinds if environ.get(f"{prefix}{kind}")), "")
+
+
+def numbered(number: int, forge: str, served: Collection[str] = (FIRST,)) -> str:
+    """Return a proposal's number as people write it, where no more is known than its forge's name.
+
+    Args:
+        number: It.
+        forge: The first part of its key.
+        served: Names of the GitLabs that are known.
+    """
+    return f"{'!' if forge in served else '#'}{number}"
 
 
 def unusable(name: str) -> str:

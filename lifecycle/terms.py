@@ -90,6 +90,10 @@ class Terms:
     def _mention(self) -> re.Pattern[str]:
         return re.compile(rf"(?<![\w@./-])@{re.escape(self.bot)}(?![\w-]|\.\w)", re.IGNORECASE)
 
+    def numbered(self, number: int) -> str:
+        """Return a proposal's number as people write it, such as "#12" or "!12"."""
+        return f"{self.sigil}{number}"
+
     def every(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return several texts in these terms."""
         return tuple(map(self.said, texts))

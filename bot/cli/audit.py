@@ -170,12 +170,18 @@ _HEADS = ("TIME", "REPOSITORY", "PROPOSAL", "ACTION", "OUTCOME", "ASKED BY", "DE
 
 def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     """Lines of a table; its widths are fixed, since entries are printed as they come."""
+    from bot.gitlabs import numbered
+
     yield _row(_HEADS)
     none = True
     for entry in found:
         none = False
         detail = entry["detail"]
-        numbers = [f"#{each['number']}" for each in detail.get("proposals", ())]
+        forge = entry["key"].partition(":")[0]
+        numbers = [
+            each.get("written") or numbered(each["number"], forge)  # older entries lack it
+            for each in detail.get("proposals", ())
+        ]
         # Who wrote several comments asked once.
         asked = dict.fromkeys(_asker(each) for each in detail.get("asked", ()))
         yield _row(

@@ -227,7 +227,7 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
     """The verdict as a tree, the checks, and what the bot would do."""
     p = found.proposal
     what = f", {found.terms.said(revisions(p))}" if p.content.touched else ""
-    which = f"{wanted.name}{found.terms.sigil}{wanted.number}"
+    which = f"{wanted.name}{found.terms.numbered(wanted.number)}"
     yield f"{which}: {terminal.line(p.place.title)}{terminal.line(what)}"
     if tried:
         yield f"Evaluated with {tried} instead of .porchbot.yaml."

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bot import gitlabs
 from bot.cli import terminal
 from bot.cli.disk import clone
 from bot.cli.disk.git_objects import RepositoryTrees
@@ -183,7 +184,7 @@ def _told(revision: str, attested: Attested) -> str:
         f"  commit      {attested.commit}",
         f"  tree        {said['tree']}",
         f"  base        {_part(said, 'base', 'ref')} at {_part(said, 'base', 'commit')}",
-        f"  proposal    {_part(said, 'repository', 'name')}#{said.get('proposal')}",
+        f"  proposal    {_proposal(said)}",
         f"  approved by {_approvers(said)}",
     ]
     lines += [
@@ -202,6 +203,14 @@ def _where(repository: dict[str, Any]) -> str:
     """The repository as it is told apart from others."""
     host = repository.get("host") or "a forge that it does not name, so compare the id"
     return f"{_part(repository, 'name')} ({_part(repository, 'id')}) at {host}"
+
+
+def _proposal(said: dict[str, Any]) -> str:
+    """The proposal as people write it; a GitLab that has a name of its own is not known as one."""
+    forge = _part(said, "repository", "id").partition(":")[0]
+    number = said.get("proposal")
+    written = gitlabs.numbered(number, forge) if isinstance(number, int) else f"#{number}"
+    return f"{_part(said, 'repository', 'name')}{written}"
 
 
 def _row(line: str) -> str:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot import keys, logs
+from bot import gitlabs, keys, logs
 from bot.clock import Clock
 from bot.http import board, login
 from bot.http.login import Operator, form_of, is_same_origin
@@ -47,9 +47,18 @@ class StatusPages:
         store: The database.
         readiness: What the bot needs, and what of it is missing.
         clock: The time.
+        served: Names of the GitLabs that are served.
     """
 
-    def __init__(self, token: str, store: Store, readiness: Readiness, clock: Clock) -> None:
+    def __init__(
+        self,
+        token: str,
+        store: Store,
+        readiness: Readiness,
+        clock: Clock,
+        served: Collection[str] = (),
+    ) -> None:
+        self._gitlabs = served
         self._operator = Operator(token, clock)
         self._store = store
         self._readiness = readiness
@@ -82,6 +91,7 @@ class StatusPages:
             "status.html",
             board=shown,
             more=more,
+            gitlabs=self._gitlabs,
             first="after" not in request.query_params,
             form=self._operator.form_value(request),
             asked=request.query_params.get("again", ""),
@@ -170,7 +180,12 @@ def _templates() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"ago": ago, "clean": logs.redacted, "branch": _branch}
+    made.filters |= {
+        "ago": ago,
+        "clean": logs.redacted,
+        "branch": _branch,
+        "numbered": gitlabs.numbered,
+    }
     made.globals["style"] = _style()
     return made
 

@@ -102,7 +102,9 @@ def app(
         clock: For what is measured, and for lingering.
     """
     bodies, other = Bodies(limits), Endpoints(store, readiness, signers_of(settings))
-    status = StatusPages(settings.status_token, store, readiness, clock)
+    status = StatusPages(
+        settings.status_token, store, readiness, clock, [each.name for each in settings.gitlabs]
+    )
     hooks = [
         (each.places or (each.reader.forge,), WebhookEndpoint(each, store, bodies, clock=clock))
         for each in sources

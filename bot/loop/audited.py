@@ -20,6 +20,7 @@ from lifecycle.actions import Action, Merge, PushRender, PushUpdate, React, Repl
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.numbers import review_of
+from lifecycle.terms import Terms
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
@@ -40,7 +41,10 @@ def decided(actions: Sequence[Action], facts: Facts, hint: Hint) -> list[Detail]
         facts: What it was decided on.
         hint: What woke the key.
     """
-    seen, stood = digest(_untimed(facts)), [_stood(proposal) for proposal in facts.proposals]
+    seen, stood = (
+        digest(_untimed(facts)),
+        [_stood(proposal, facts.terms) for proposal in facts.proposals],
+    )
     published = [each for each in actions if isinstance(each, Merge | Tag)]
     approvers = tuple(dict.fromkeys(login for each in published for login in each.approvers))
     return [
@@ -167,11 +171,12 @@ def _said(facts: Facts) -> Mapping[tuple[str, int], Person]:
     return said
 
 
-def _stood(proposal: Proposal) -> dict[str, Any]:
+def _stood(proposal: Proposal, terms: Terms) -> dict[str, Any]:
     """Which state of a proposal was decided on: what can be found again in git and at the forge."""
     touched = proposal.content.touched
     told = {
         "number": proposal.place.number,
+        "written": terms.numbered(proposal.place.number),
         "stage": proposal.stage.value,
         "head": str(proposal.place.head),
         "base_ref": proposal.place.base_ref,

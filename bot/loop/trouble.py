@@ -47,7 +47,9 @@ class SomeFailedError(Exception):
     """
 
     def __init__(self, failed: Mapping[int, Exception]) -> None:
-        super().__init__("; ".join(f"#{number}: {error}" for number, error in failed.items()))
+        super().__init__(
+            "; ".join(f"proposal {number}: {error}" for number, error in failed.items())
+        )
         self.failed = failed
 
 

@@ -120,6 +120,20 @@ async def test_the_table(url: str) -> None:
     ]
 
 
+async def test_a_merge_request_is_written_as_at_its_forge(url: str) -> None:
+    """Short-cuts: `#` for all; the name of the forge, which a GitLab may have of its own."""
+    corp, gitlab = "corp:5:proposal:5:drafts/x", "gitlab:6:proposal:6:drafts/x"
+    written = entry(ANN, 13)
+    written["proposals"][0]["written"] = "!13"
+    async with PostgresStore(url, patience=60) as store:
+        await store.audit.add(corp, [("Tag", written)])
+        await store.audit.add(gitlab, [("Tag", entry(ANN, 14))])
+
+    told = [run("--proposal", each).stdout.splitlines()[1].split()[3] for each in ("13", "14")]
+
+    assert told == ["!13", "!14"]
+
+
 async def test_who_asked_by_several_comments_stands_in_the_table_once(url: str) -> None:
     """The short-cut names a person for each comment, past the end of the column."""
     asked = [ANN | {"comment": n} for n in range(5)] + [{"by": "sweep"}, ANN]

@@ -89,7 +89,7 @@ async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tu
     """How far a package is: by its open draft, else by what was asked for lately."""
     pull = _draft(seen, path, wanted)
     if pull is not None:
-        number = session.forge(seen).terms.said(f"#{pull.number}")
+        number = session.forge(seen).terms.numbered(pull.number)
         broken = await session.broken(seen, pull)
         if broken:
             return BulkState.FAILED, f"{number}: {broken} failed"
@@ -133,7 +133,7 @@ async def _closed(session: Session, seen: Seen, path: str, wanted: _Wanted) -> s
         if pull.head_ref == branch and pull.head_repository == seen.number:
             if pull.open or pull.merged:
                 return ""
-            number = session.forge(seen).terms.said(f"#{pull.number}")
+            number = session.forge(seen).terms.numbered(pull.number)
             return f"{number} was closed without being merged"
     return ""
 

@@ -148,7 +148,7 @@ class _Pulls(ABC):
         return BulkState.READY if refused else BulkState.DONE
 
     def _name(self, session: Session, seen: Seen, pull: ListedProposal, home: str) -> str:
-        number = session.forge(seen).terms.said(f"#{pull.number}")
+        number = session.forge(seen).terms.numbered(pull.number)
         where = "" if seen.source.name == home else seen.source.name
         into = "" if pull.base_ref == seen.source.branch else f" into {pull.base_ref}"
         return f"{where}{number} at {pull.head[:10]}{into}"

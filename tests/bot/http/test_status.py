@@ -18,12 +18,14 @@ import pytest
 from starlette.types import Message
 from structlog.testing import capture_logs
 
+from bot.gitlabs import GitLabInstance
 from bot.http import board, web
 from bot.http.login import COOKIE, SESSION
 from bot.http.ready import MissingError, Readiness, ReadinessCheck
 from bot.keys import ProposalKey, RepositoryKey
 from bot.store.buckets import Bucket, Draw
 from bot.store.values import Wait
+from lifecycle.identity import RepositoryId
 from tests.bot.http.test_web import SETTINGS
 from tests.contract.stores import Repository
 from tests.ids import FIRST
@@ -74,7 +76,8 @@ async def opened(token: str = TOKEN) -> AsyncIterator[Stage]:
     clock = _Counting()
     store = MemoryStore(clock)
     needs = {"runner": ReadinessCheck(away, 0)}
-    settings = replace(SETTINGS, status_token=token)
+    corp = GitLabInstance(name="corp", url="https://gitlab.corp", token="", webhook_secrets=())
+    settings = replace(SETTINGS, status_token=token, gitlabs=(corp,))
     application = web.app(settings, store, Readiness(needs), [], clock=clock)
     transport = httpx.ASGITransport(app=application)
     async with httpx.AsyncClient(transport=transport, base_url="http://bot") as browser:
@@ -313,6 +316,20 @@ async def test_many_proposals_come_in_pages_and_cost_no_more(stage: Stage) -> No
     assert path == ""
     assert stage.clock.statements - before == 3 * of_none > 0
     assert len(shown) > 2 * board.PAGE
+
+
+async def test_a_merge_request_is_written_as_at_its_forge(stage: Stage) -> None:
+    """The short-cut writes `#7` for all."""
+    at_gitlab = RepositoryId("corp", 9)
+    await stage.store.repositories.adopt(Repository(at_gitlab, "shop/x"), stage.clock.now(), {})
+    await stage.store.waits.keep(at_gitlab, f"{at_gitlab}:pull:7", {7: [waits_for("approved")]})
+    await stage.store.waits.keep(FIRST, str(KEY), {7: [waits_for("approved")]})
+    await stage.logs_in()
+
+    page = (await stage.browser.get("/status")).text
+
+    assert "shop/x!7<br>" in page
+    assert "acme/blueprints#7<br>" in page
 
 
 async def test_the_same_for_programs(stage: Stage) -> None:

@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from bot.loop.audited import decided, digest, values
 from bot.store.hints import Hint
 from lifecycle.actions import PushRender, Reply
+from lifecycle.messages.forges import gitlab
 from lifecycle.names import Sha
+from lifecycle.terms import AS_WRITTEN
 from tests.lifecycle.samples import PROPOSAL, changed, facts
 
 
@@ -31,6 +33,15 @@ def test_names_are_kept_and_words_are_not() -> None:
     }
     assert "hunter2" not in json.dumps(kept)
     assert kept["message"] != values(Reply(number=1, body="other", record={}))["body"]
+
+
+def test_a_proposal_is_written_as_at_its_forge() -> None:
+    """The short-cut leaves it to whoever reads the entry, who knows the forge's name alone."""
+    for terms, written in ((AS_WRITTEN, "#7"), (gitlab("porchbot", "https://x.example"), "!7")):
+        found = facts(changed(PROPOSAL, number=7), terms=terms)
+        (told,) = decided([Reply(7, "", {})], found, Hint())
+        (stood,) = told["proposals"]
+        assert (stood["number"], stood["written"]) == (7, written)
 
 
 def test_a_digest_is_the_same_in_any_order() -> None:
