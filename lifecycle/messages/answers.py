@@ -20,6 +20,7 @@ from lifecycle.messages.markdown import (
     people,
     quote,
     revisions,
+    sentence,
     some,
     typed,
 )
@@ -103,7 +104,7 @@ def still_held(logins: Iterable[str]) -> str:
 
 def answer(login: str, texts: Sequence[str]) -> str:
     """One answer to one comment."""
-    return (f"@{login} " + "\n\n".join(texts))[: limits.TEXT]
+    return (f"@{login} " + "\n\n".join(map(sentence, texts)))[: limits.TEXT]
 
 
 def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked: str) -> str:
@@ -324,7 +325,7 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
 
 def _standing(proposal: Proposal, judgement: "Judgement") -> str:
     if proposal.stage is Stage.PUBLISHED:
-        return f"{quote(revisions(proposal))} is published."
+        return f"{_what(proposal)} is published."
     if not proposal.content.touched:
         return (
             checks.propose_elsewhere(proposal)
@@ -332,12 +333,13 @@ def _standing(proposal: Proposal, judgement: "Judgement") -> str:
             else checks.NO_PACKAGE_SUMMARY
         )
     if not judgement.open:
-        return (
-            f"{quote(revisions(proposal))}: every gate has"
-            f" passed.\n\n{summary.gate_list(judgement)}"
-        )
+        return f"{_what(proposal)}: every gate has passed.\n\n{summary.gate_list(judgement)}"
     count = number(len(judgement.open), "gate")
-    return f"{quote(revisions(proposal))} is waiting for {count}.\n\n{summary.gate_list(judgement)}"
+    return f"{_what(proposal)} is waiting for {count}.\n\n{summary.gate_list(judgement)}"
+
+
+def _what(proposal: Proposal) -> str:
+    return f"**{quote(revisions(proposal))}**"
 
 
 def _about(proposal: Proposal, about: str, gate: str) -> str:

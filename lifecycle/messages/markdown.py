@@ -281,6 +281,14 @@ def plain(markdown: str) -> str:
     return bare.replace("<!-- -->", "").replace("`", "").replace("\\", "")
 
 
+def sentence(text: str) -> str:
+    """What people are told, in Markdown: it begins with a capital letter, unless with a name."""
+    return text[:1].upper() + text[1:] if _WORD.match(text) else text
+
+
+_WORD = re.compile(r"[a-z]+(?:'s)?[ ,:]", re.ASCII)
+
+
 def number(count: int, noun: str) -> str:
     """A count with its noun."""
     return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -15,6 +15,7 @@ from lifecycle.messages.markdown import (
     person,
     quote,
     revisions,
+    sentence,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _UNKNOWN_RULES: Mapping[UnknownRules, str] = {
 
 def notice(owners: Iterable[str], text: str) -> str:
     """A comment that tells people of their proposal; they are mentioned."""
-    return " ".join([*(f"@{login}" for login in sorted(owners)), text])[: limits.TEXT]
+    return " ".join([*(f"@{login}" for login in sorted(owners)), sentence(text)])[: limits.TEXT]
 
 
 def went_out_of_date(touched: Sequence[Touched], base_ref: str, *, command: bool) -> str:

@@ -47,7 +47,7 @@ TOLD = (
     "Draft merge request !2: {mr}/2",
     "Dashboard: {here}/-/issues/1",
     "Needed: `@porchbot thaw`, or wait until",
-    "the exception from `window` is recorded",
+    "The exception from `window` is recorded",
     "Release: {here}/-/releases/net/core/v2",
     "Published by !2, approved by `approver`.",
     "### Changes since v1",
@@ -195,7 +195,7 @@ def as_pictured(info: Info, kill: Callable[[str], None]) -> None:
         "Label: porchbot: proposed",
         "reason: nobody is on call",  # the window
         "froze everything until",  # the dashboard
-        "the exception from `window` is recorded",
+        "The exception from `window` is recorded",
         "### Changes since v1",  # the release
     ):
         assert words in output

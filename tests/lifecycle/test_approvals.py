@@ -759,7 +759,7 @@ def test_an_approval_of_an_unknown_version_counts_for_nothing_and_is_asked_for_o
     assert why(at_rest) == Fallen.UNTOLD
     assert decide(at_rest) == []
     assert asked == [
-        "@approver your approval does not count yet: GitHub does not say which version of this it"
+        "@approver Your approval does not count yet: GitHub does not say which version of this it"
         f" was given for. Review `{HEAD[:10]}`, and comment `/approve`."
     ]
 

@@ -30,7 +30,7 @@ from tests.lifecycle.settling import carry_out, settled
 BAD = Verdict(package="net/core", findings=(BLOCKING, BLOCKING))
 OUTDATED = replace(CORE, base=OTHER, changed_by=("#5",))
 OUT_OF_DATE = (
-    "@author this proposal is out of date: `net/core` changed in `main` since (#5). To continue,"
+    "@author This proposal is out of date: `net/core` changed in `main` since (#5). To continue,"
     " comment `/rebase`, or merge `main` into this branch, so that it contains both."
 )
 AFTER_PUSH = (

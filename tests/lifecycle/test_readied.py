@@ -62,7 +62,7 @@ def test_a_press_is_answered_once_and_undone_until_it_is() -> None:
     given = facts(ready(HELD))
     actions = decide(given)
     (notice,) = (a for a in actions if isinstance(a, Reply))
-    assert notice.body.startswith("@author the bot turned this back into a draft: only ")
+    assert notice.body.startswith("@author The bot turned this back into a draft: only ")
 
     crashed = decide(carry_out(given, [notice]))
     assert [a for a in crashed if isinstance(a, Reply | SetDraft)] == [

@@ -162,7 +162,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a gate that nobody closed": ("/override freeze fire", "does not prevent publishing"),
     "no reason for an exception": ("/override freeze", "`/override` takes a reason after it"),
-    "nothing to thaw": ("/thaw", "nothing is frozen by a comment"),
+    "nothing to thaw": ("/thaw", "Nothing is frozen by a comment"),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ RULE = '  approve: {require: 1, from: ["role:maintain"]}\n'
 HELD = CONFIG.replace(RULE, RULE + '  propose: {from: ["role:maintain"]}\n')
 BRANCH = "drafts/net/core/w"
 NOTICE = (
-    "@author the bot turned this back into a draft: only people with maintain access can propose"
+    "@author The bot turned this back into a draft: only people with maintain access can propose"
     " it; you have write access. Ask one of them to comment `/propose`."
 )
 

@@ -39,7 +39,7 @@ def test_a_hold_in_a_review_holds_once_and_says_so(play: World) -> None:
     review(play, play.author, number, "A hold? I `/hold` nothing.")
     review(play, play.approver, number, "Looks odd.\n\n/hold wait for me")
 
-    play.author.waits_for_answer(number, "@approver done: `/hold`.")
+    play.author.waits_for_answer(number, "@approver Done: `/hold`.")
     play.author.waits_for_summary(number, "wait for me")
     play.approver.says(number, "/unhold")
     wait_for("no hold", lambda: "wait for me" not in play.author.summary(number) or None)
@@ -69,7 +69,7 @@ def test_all_is_remembered_after_the_database_is_lost(play: World) -> None:
     number = play.proposes("drafts/net/core/w", package("net/core"))
     play.author.waits_for_check(number, "porchbot/validate", "success")
     review(play, play.approver, number, "/hold wait for me")
-    play.author.waits_for_answer(number, "done: `/hold`")
+    play.author.waits_for_answer(number, "Done: `/hold`")
     play.approver.says(number, "/unhold")
     wait_for("no hold", lambda: "wait for me" not in play.author.summary(number) or None)
     play.rests()
@@ -156,6 +156,6 @@ def test_an_approval_of_an_older_commit_is_refused(play: World) -> None:
         commit=repository.get_commit(older), body="/approve", event="COMMENT"
     )
 
-    play.author.waits_for_answer(number, "@approver the branch moved to")
+    play.author.waits_for_answer(number, "@approver The branch moved to")
     play.rests()
     assert play.author.pull(number).merged is False

@@ -58,7 +58,7 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
 
     play.owner.merges(number)
     play.rests()
-    assert not any("this merge changed the rules" in text for text in play.author.answers(number))
+    assert not any("This merge changed the rules" in text for text in play.author.answers(number))
 
 
 def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
@@ -76,11 +76,11 @@ def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
 
     play.author.merges(number)  # nothing requires the check here
     play.rests()
-    told = [text for text in play.author.answers(number) if "this merge changed the rules" in text]
+    told = [text for text in play.author.answers(number) if "This merge changed the rules" in text]
     assert ["not counted: `approver`: what is merged along with" in text for text in told] == [True]
     play.sweep()
     play.rests()
-    assert sum("this merge changed the rules" in text for text in play.author.answers(number)) == 1
+    assert sum("This merge changed the rules" in text for text in play.author.answers(number)) == 1
 
 
 def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:

@@ -132,7 +132,7 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
     number = play.proposes(BRANCH, package("net/core"))
     wanted = {
         "/help": "- `/approve",
-        "/why": "net/core v1 is waiting for 1 gate",
+        "/why": "**net/core v1** is waiting for 1 gate",
         "/aprove": "`aprove` is not a command; did you mean `/approve`?",
         "/retry": "`/retry` is not a command here; comment `/check` to check again from scratch",
     }

@@ -47,7 +47,7 @@ def test_a_package_is_cloned_and_upgraded_with_what_was_changed_here(play: World
     play.author.says(upgrade.number, "/upgrade latest")
     assert "nothing to change" in play.author.waits_for_answer(upgrade.number, "/upgrade")
     play.author.says(upgrade.number, "/why data.size")
-    told = play.author.waits_for_answer(upgrade.number, "about `data.size`")
+    told = play.author.waits_for_answer(upgrade.number, "About `data.size`")
     assert "settings.yaml: data.size`: the upgrade to" in told
     assert "//net/base@net/base/v2`, with its rendering, in commit `" in told
     assert " by `author`" in told

@@ -17,7 +17,7 @@ pipeline:
 def asks(play: World, number: int, field: str) -> str:
     """The answer to a question about a field."""
     play.author.says(number, f"/why {field}")
-    return play.author.waits_for_answer(number, f"about `{field}`").partition("**Set by**")[2]
+    return play.author.waits_for_answer(number, f"About `{field}`").partition("**Set by**")[2]
 
 
 @pytest.mark.both_forges
@@ -78,7 +78,7 @@ def test_fields_of_a_new_package_are_traced_too(staged: Staging) -> None:
         size = asks(play, number, "data.size")
         name = asks(play, number, "labels.owner")
         play.author.says(number, "/why data.none")
-        play.author.waits_for_answer(number, "nothing found about `data.none`")
+        play.author.waits_for_answer(number, "Nothing found about `data.none`")
 
     assert "data.size`: commit `" in size
     assert "by `author`: Set ConfigMap/core data.size to 4 in net/core" in size

@@ -30,7 +30,7 @@ def test_every_word_is_gitlabs_and_what_was_said_is_not_said_again(
     play.author.comments_at_once(number, f"@porchbot hold {REASON}")
     play.author.waits_for_summary(number, "no hold")
     play.author.comments_at_once(number, "@porchbot help")
-    play.author.waits_for_answer(number, "you can use these")
+    play.author.waits_for_answer(number, "You can use these")
     play.author.comments_at_once(number, "@porchbot edit net/none")
     play.author.waits_for_answer(number, "there is no package in this folder")
     play.rests()
