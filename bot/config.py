@@ -26,6 +26,7 @@ from bot import calendars, config_access, config_variants
 from bot.config_access import Access, folder, upstream_address
 from bot.config_variants import (
     FilesOfVariants,
+    NameInRules,
     ObjectsOfVariants,
     RepositoryOfVariants,
     SourceName,
@@ -430,8 +431,8 @@ class Configuration(Strict):
     means the repository that had it when it was first let in; to let in another one that has it
     now, write its number as well: `acme/control#123`."""
 
-    repositories: Annotated[dict[str, RepositoryOfVariants], Field(max_length=1000)] = Field(
-        default={}
+    repositories: Annotated[dict[NameInRules, RepositoryOfVariants], Field(max_length=1000)] = (
+        Field(default={})
     )
     """Which repositories the names in those files refer to."""
 

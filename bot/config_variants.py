@@ -13,6 +13,11 @@ from lifecycle.policy import NamedRepository, ObjectFolder, VariantUse
 _FILES: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)+[A-Za-z0-9_*.-]+")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
+MOST_NAME: Final = 253
+"""Characters of a name that rules have for a repository, as for that of a resource.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+"""
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){1,20}")
 
 
@@ -34,6 +39,12 @@ def _repository(text: str) -> str:
     return text
 
 
+def _name(text: str) -> str:
+    if not 0 < len(text) <= MOST_NAME:
+        raise wrong(*texts.long_name(len(text), MOST_NAME))
+    return text
+
+
 def _source(text: str) -> str:
     name, mark, number = text.partition("#")
     if mark and not _NUMBER.fullmatch(number):
@@ -41,6 +52,7 @@ def _source(text: str) -> str:
     return f"{_repository(name)}{mark}{number}"
 
 
+NameInRules = Annotated[str, AfterValidator(_name)]
 FilesOfVariants = Annotated[str, AfterValidator(_files), Field(max_length=500)]
 RepositoryName = Annotated[str, AfterValidator(_repository)]
 SourceName = Annotated[str, AfterValidator(_source)]

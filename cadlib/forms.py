@@ -124,7 +124,8 @@ def _problems(
     for error in listed[:MOST_PROBLEMS]:
         at = tuple(step for step in error["loc"] if step != "[key]")
         problem, fix = _words(form, error, at, planned)
-        found.add((document.line(at) or 0, field_text(at), problem, fix))
+        field = field_text(tuple(quoted(s) if isinstance(s, str) else s for s in at))
+        found.add((document.line(at) or 0, field, problem, fix))
     told = [
         PackageError(Place(path, line or None, at), problem, fix)
         for line, at, problem, fix in sorted(found)

@@ -134,9 +134,10 @@ _REPO = click.option(
 def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) -> None:
     """Start a local forge together with the bot, to try things out by hand.
 
-    The file of --info has bot_url, bots, log and, under forges, for github and gitlab: web_url
-    (python-gitlab's address), api_url (PyGithub's base_url), repositories, and users with their
-    tokens. If there is only one forge, its keys are also at the top level.
+    The file of --info has bot_url, bots, log, database_url (for `porchbot audit`, as DATABASE_URL)
+    and, under forges, for github and gitlab: web_url (python-gitlab's address), api_url (PyGithub's
+    base_url), repositories, and users with their tokens. If there is only one forge, its keys are
+    also at the top level.
     """
     from bot.cli.demo.playground import run
 

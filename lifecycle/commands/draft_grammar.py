@@ -37,11 +37,13 @@ class Option:
         name: As in `Argument`.
         word: Its name as people write it, without dashes.
         shown: What it takes, for people.
+        choices: All that it takes; none for anything.
     """
 
     name: str
     word: str
     shown: str
+    choices: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -55,6 +57,8 @@ class Option:
             return TakenArgument("", text)
         if not found[1] or len(found[1]) > MOST_ARGUMENT:
             return WrongArgument(texts.missing(f"{self.shown} behind `--{self.word}`"))
+        if self.choices and found[1] not in self.choices:
+            return WrongArgument(texts.one_of(self.word, self.choices))
         return TakenArgument(found[1], _without(text, found))
 
 

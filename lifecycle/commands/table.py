@@ -1,5 +1,6 @@
 """The table of commands: a row for each, in the order of the help text."""
 
+from cadlib.update.upstream import STRATEGIES
 from lifecycle.access import AccessAction
 from lifecycle.boxes import GO_ON
 from lifecycle.commands.draft_grammar import (
@@ -46,7 +47,7 @@ _UNPUBLISHED = _OPEN | {Stage.MERGED}
 _ALWAYS = frozenset(Stage)
 
 _PACKAGE = Option("package", "package", "path")
-_STRATEGY = Option("strategy", "strategy", "name")
+_STRATEGY = Option("strategy", "strategy", "name", STRATEGIES)
 _PROPOSE = Flag("propose", "propose")
 
 TABLE = Table(

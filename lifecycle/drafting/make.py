@@ -183,9 +183,8 @@ def _cloned(
 ) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, Mapping[str, Entry]]:
     if inputs.upstream is None:
         raise texts.no_upstream(request.upstream)
-    strategy = _strategy(request)
-    limits = inputs.limits
-    steps = get.get(inputs.upstream, name=name, strategy=strategy or STRATEGIES[0], limits=limits)
+    strategy = request.strategy or STRATEGIES[0]
+    steps = get.get(inputs.upstream, name=name, strategy=strategy, limits=inputs.limits)
     got = yield from _fetching(steps)
     files: dict[str, Entry | None] = dict(got.files)
     if inputs.context is not None:
@@ -225,17 +224,16 @@ def _merged(
     lock = kptfile.upstream_lock
     if not lock.commit and names.parse_tag(names.tag_ref(lock.ref)) is None:
         raise texts.unlocked(lock.ref)  # a branch is elsewhere by now: a merge would change nothing
-    strategy = _strategy(request)
     local = dict(here)
     if inputs.upstream is not None:
-        kept = strategy or kptfile.update_strategy or STRATEGIES[0]
+        kept = request.strategy or kptfile.update_strategy or STRATEGIES[0]
         data = kptfile_edit.set_upstream(here[KPTFILE].data, inputs.upstream, kept)
         local[KPTFILE] = Entry(data, here[KPTFILE].mode)
     steps = update(
         local,
         name=name,
         ref=inputs.ref,
-        strategy=strategy,
+        strategy=request.strategy,
         policy=inputs.conflicts,
         limits=inputs.limits,
     )
@@ -295,9 +293,3 @@ def _calling(
     except StopIteration as done:
         result: T = done.value
         return result
-
-
-def _strategy(request: DraftRequest) -> str:
-    if request.strategy and request.strategy not in STRATEGIES:
-        raise texts.unknown_strategy(request.strategy, STRATEGIES)
-    return request.strategy

@@ -90,13 +90,6 @@ def not_cloned() -> PackageError:
     )
 
 
-def unknown_strategy(given: str, known: Sequence[str]) -> PackageError:
-    """There is no such strategy."""
-    return PackageError(
-        Place(), f'there is no update strategy "{given}"', f"Use one of: {', '.join(known)}"
-    )
-
-
 def function_failed(image: str, said: str) -> PackageError:
     """A function failed, and said why; without values of Secrets."""
     why = said or "it gave no reason"

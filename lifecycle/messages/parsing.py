@@ -69,6 +69,11 @@ def missing(name: str) -> str:
     return f"takes {'an' if name[:1] in 'aeiou' else 'a'} {name} after it"
 
 
+def one_of(option: str, choices: Sequence[str]) -> str:
+    """An option that takes one of a few words."""
+    return f"takes one of these behind `--{option}`: {', '.join(f'`{each}`' for each in choices)}"
+
+
 def many_packages(most: int) -> str:
     """More packages than one command takes."""
     return f"takes at most {most} packages; write several commands"

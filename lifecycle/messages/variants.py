@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cadlib.errors import Place
 from lifecycle.facts.checks import PUBLISH
 from lifecycle.messages import descriptions
-from lifecycle.messages.markdown import code
+from lifecycle.messages.markdown import code, number
 from lifecycle.messages.porch import COST
 
 NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
@@ -388,6 +388,14 @@ def branch_of_own_objects() -> tuple[str, str]:
     return (
         "the repository's own resources are read at the commit of its rules",
         "Leave `branch` out, or name another `repository`",
+    )
+
+
+def long_name(length: int, most: int) -> tuple[str, str]:
+    """Say that the name that rules have for a repository is too long, or empty."""
+    return (
+        f"the name of a repository has {number(length, 'character')}",
+        f"Give it 1 to {most} characters, as the rules write it in `repo`",
     )
 
 

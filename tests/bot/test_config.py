@@ -198,6 +198,18 @@ def test_resources_of_a_branch_are_those_of_another_repository() -> None:
     assert "Leave `branch` out" in problem
 
 
+def test_a_name_of_a_repository_is_bounded() -> None:
+    """The short-cut takes a name of any length, and the error quotes all of it."""
+    assert said(f"repositories: {{{'n' * 253}: {{}}}}\n") == []
+    for name, length in (("n" * 254, 254), ("n" * 100_000, 100_000)):
+        (problem,) = said(f"repositories: {{? {name} : {{}}}}\n")
+        assert problem.endswith(
+            f"the name of a repository has {length} characters. Give it 1 to 253 characters, as the"
+            " rules write it in `repo`."
+        )
+        assert len(problem) < 400
+
+
 def test_access_by_action_folder_and_upstream_is_read() -> None:
     """Short-cut refused: one list of approvers for everything."""
     found = config.read(

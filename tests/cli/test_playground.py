@@ -143,6 +143,14 @@ def at_gitlab(forge: Info) -> None:
     assert opened.author["username"] == "porchbot"
 
 
+def audited(info: Info) -> str:
+    """What `porchbot audit` shows of tags, by what the file says."""
+    environment = {**os.environ, "DATABASE_URL": info["database_url"]}
+    command = [sys.executable, "-m", "bot.cli", "audit", "--action", "Tag"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def told(info: Info, dialect: str, watch: Callable[[str, int], None]) -> str:
     """What the demo's story says at one of the forges."""
     output = io.StringIO()
@@ -258,6 +266,9 @@ def test_both_forges_are_served_whatever_dies_and_at_the_end_nothing_is_left(
                 os.kill(each["pid"], signal.SIGKILL)
 
     in_gitlabs_words(after, kill_all)
+    shown = audited(read(file))
+    assert re.search(r"acme/blueprints +!\d+ +Tag +done +approver", shown), shown
+    assert re.search(r"acme/blueprints +#\d+ +Tag +done +approver", shown), shown
     for name, forge in after["forges"].items():
         assert listed(forge).endswith("\trefs/heads/main\n"), name
     at_gitlab(after["forges"]["gitlab"])

@@ -193,6 +193,7 @@ class Playground:
             "bot_url": bot_url,
             "bot_pid": 0,
             "bots": [],
+            "database_url": url,
             "database_pid": self._postgres.pid,
             "log": str(self._log),
         }

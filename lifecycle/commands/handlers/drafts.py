@@ -24,6 +24,7 @@ from lifecycle.facts.drafts import (
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.upgrades import resolved_line
 from lifecycle.messages import drafts as texts
+from lifecycle.messages import making
 from lifecycle.records import trailer
 
 
@@ -317,7 +318,10 @@ def _unmade(
     if wait is not None and not wait.over and (unopened or not done):
         return replace(response, waits=True)  # it has no answer, and nothing else waits for it
     if state.made.problem and not unopened:
-        return response.refuse(texts.not_made(word, state.made.problem))
+        problem, wanted = state.made.problem, state.request
+        if len(about(response.proposal)) != 1 and not wanted.others:
+            problem = making.about(wanted.package, problem)  # of several nobody knows which
+        return response.refuse(texts.not_made(word, problem))
     return None
 
 

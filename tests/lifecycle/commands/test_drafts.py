@@ -28,6 +28,7 @@ from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
     BASE,
+    CORE,
     NOW,
     OUTSIDER,
     PROPOSAL,
@@ -86,6 +87,31 @@ def test_what_one_person_may_read_is_no_answer_to_another() -> None:
     p = replace(p, drafts={theirs: state(theirs, waits=wait), his: state(his, waits=later)})
     assert waiting_list(p).count("waits, since ") == 1
     assert token(1, theirs) == token(1, his) == token(1, clone)  # as older versions wrote it
+
+
+def test_what_cannot_be_made_names_its_package_where_there_are_several() -> None:
+    """The short-cut: "the package has no upstream", below commands for two of them."""
+    problem = "the package has no upstream. Clone a package with `/clone`"
+    edge = replace(CORE, package="net/edge")
+    for touched, named in (((CORE, edge), "net/edge: "), ((edge,), "")):
+        p = changed(asked(AUTHOR, "/upgrade net/edge"), touched=touched)
+        (wanted,) = answers.drafts(facts(p), p, memory.read(p))
+        p = replace(p, drafts={wanted: state(wanted, made=MergedPackage(problem=problem))})
+        did = answers.answer(facts(p), p, memory.read(p)).actions
+        (told,) = [each.body for each in did if isinstance(each, Reply)]
+        assert told == (
+            f"@author `/upgrade` refused: {named}{problem}. Then comment `/upgrade` again."
+        )
+
+
+def test_an_option_of_a_few_words_takes_no_other() -> None:
+    """The short-cut asks whoever makes the draft: one that is there already takes any word."""
+    choices = "`resource-merge`, `fast-forward`, `force-delete-replace`, `copy-merge`"
+    for word in ("upgrade net/core", "clone acme/base/x@v1 net/new"):
+        name = word.split()[0]
+        (problem,) = parse(f"/{word} --strategy nonsense").problems
+        assert problem.text() == f"`/{name}` takes one of these behind `--strategy`: {choices}"
+        assert not parse(f"/{word} --strategy copy-merge").problems
 
 
 def test_the_branch_of_a_fork_is_not_written_to() -> None:
