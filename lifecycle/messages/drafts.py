@@ -3,6 +3,7 @@
 What is wrong with a request itself stands in `making`.
 """
 
+import re
 from collections.abc import Sequence
 
 from cadlib.diff.secrets import HIDDEN
@@ -199,7 +200,11 @@ def retitled(state: DraftState, shown: str) -> str:
         "" where it stays.
     """
     new, package = title(state), one_line(state.request.package) or "root package"
+    together = _TOGETHER.fullmatch(shown) if not state.request.others else None
     match state.request.kind:
+        case DraftKind.UPGRADE | DraftKind.REBASE if together:
+            same = shown == f"{together[1]} to {state.version}"
+            found = shown if same else f"{together[1]} to several revisions"
         case DraftKind.UPGRADE:
             found = new if shown.rpartition(" to ")[0] == new.rpartition(" to ")[0] else ""
         case DraftKind.SET if shown.startswith("Set ") and shown.endswith(f" in {package}"):
@@ -211,6 +216,10 @@ def retitled(state: DraftState, shown: str) -> str:
         case _:
             found = ""
     return "" if found == shown else found
+
+
+_TOGETHER = re.compile(r"(Upgrade .+ and [0-9]+ more packages?) to .+", re.ASCII)
+"""The title of several that are upgraded together, of which one may go another way later."""
 
 
 def _title(state: DraftState) -> str:

@@ -133,7 +133,7 @@ def summary(impact: Impact, *, most: int) -> str:
 
 
 _OUTCOMES = {
-    VariantOutcome.DELETED: "would be proposed for deletion",
+    VariantOutcome.DELETED: "would be proposed for deletion, or closed where only a draft exists",
     VariantOutcome.DRAFTED: "would get a draft",
     VariantOutcome.ADOPTED: "would be adopted as it is there",
     VariantOutcome.NOT_OURS: "would be left alone: there already, and the rule adopts none",

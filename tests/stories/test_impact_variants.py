@@ -127,9 +127,7 @@ def test_another_revision_and_other_resources_are_told_apart(play: World) -> Non
     assert title == "5 variants would have something else injected"
     number = proposes(play, "people/none", {".porchbot.yaml": CONFIG})
     title, text = says(play, number)
-    deleted = (
-        "2 variants would be proposed for deletion"  # in other repositories, if they are there
-    )
+    deleted = "2 variants would be proposed for deletion, or closed where only a draft exists"
     assert title == f"{deleted}; 3 variants would no longer be followed"
     assert "- `net/edge`, from `here/net/base@v1`" in text
 

@@ -21,7 +21,7 @@ from lifecycle.facts.update import MergedPackage, UpdateConflict
 from lifecycle.facts.upgrades import Upgrade, Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import ProposedState
-from lifecycle.messages.drafts import waiting_list
+from lifecycle.messages.drafts import retitled, waiting_list
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, PathAccess, Policy, UpstreamAccess
 from tests.lifecycle.samples import (
@@ -37,6 +37,7 @@ from tests.lifecycle.samples import (
     said,
 )
 
+SEVERAL = "Upgrade net/a and 1 more package to several revisions"
 NEW = DraftRequest(kind=DraftKind.INIT, package="net/new")
 
 
@@ -102,6 +103,26 @@ def test_what_cannot_be_made_names_its_package_where_there_are_several() -> None
         assert told == (
             f"@author `/upgrade` refused: {named}{problem}. Then comment `/upgrade` again."
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "shown", "title"),
+    [
+        ("upgrade", "v3", "Upgrade net/a and 1 more package to v2", SEVERAL),
+        ("upgrade", "v2", "Upgrade net/a and 1 more package to v2", ""),
+        ("upgrade", "v3", SEVERAL, ""),
+        ("rebase", "v1", "Upgrade net/a and 1 more package to the newest upstream", SEVERAL),
+        ("upgrade", "v3", "Upgrade net/a to v2", "Upgrade net/a to v3"),
+        ("upgrade", "v3", "My own words to v2", ""),
+        ("rebase", "v1", "Upgrade net/a to v2", ""),
+    ],
+)
+def test_a_title_says_what_the_draft_holds_by_now(
+    kind: str, version: str, shown: str, title: str
+) -> None:
+    """The short-cut knows its own title alone: several "to v2", of which one is at v3 by now."""
+    wanted = DraftRequest(kind=DraftKind(kind), package="net/a", upstream="acme/x//y@v1")
+    assert retitled(state(wanted, version=version), shown) == title
 
 
 def test_an_option_of_a_few_words_takes_no_other() -> None:
