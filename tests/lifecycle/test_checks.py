@@ -11,7 +11,7 @@ from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.details import Detail, details
 from lifecycle.policy import Policy
-from tests.lifecycle.samples import BLOCKING, PROPOSAL, facts
+from tests.lifecycle.samples import BLOCKING, FACTS, PROPOSAL, changed, facts
 
 FORGED = CheckRun(
     id=77, name=PUBLISH, status=Status.IN_PROGRESS, digest="theirs", ours=False, source=9
@@ -131,3 +131,11 @@ def test_where_packages_only_go_nothing_is_said_to_be_rendered() -> None:
     shown = contents.rendering((), Policy(), settles=False)
 
     assert shown.summary.startswith("Nothing is left to render: the packages are removed.")
+
+
+def test_a_crowd_writes_the_checks_of_its_commit_once() -> None:
+    """The short-cut marks them by the one proposal that it looks at: each look writes them anew."""
+    other = changed(PROPOSAL, number=8, head_mark="1" * 12)
+    marks = {replace(FACTS, proposals=(p,), crowded=True).head_mark for p in (PROPOSAL, other)}
+    assert marks == {""}
+    assert replace(FACTS, proposals=(PROPOSAL,)).head_mark != ""

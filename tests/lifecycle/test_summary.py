@@ -14,13 +14,12 @@ from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.table import TABLE
 from lifecycle.decide import decide
 from lifecycle.facts.checks import PUBLISH, CheckState, Required
-from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
 from lifecycle.ledger import LedgerEntry, ListedState
-from lifecycle.messages import answers, findings, forges, markdown, notices, release, summary
+from lifecycle.messages import findings, forges, markdown, release, summary
 from lifecycle.policy import AccessRule, Policy
 from lifecycle.tags import Tagging
 from lifecycle.terms import AS_WRITTEN
@@ -36,7 +35,6 @@ from tests.lifecycle.samples import (
     facts,
     said,
 )
-from tests.lifecycle.test_decide import RULES
 
 BAD = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(BLOCKING,) * 3),))
 
@@ -248,35 +246,6 @@ REASONS = {
     "fixes #1 in `x`": "fixes #<!-- -->1 in `x`",
 }
 """Reasons, and how they are shown if not as they are."""
-
-
-BEGUN = re.compile(r"(?:@\S+:? )*(?:[A-Z]|`|\*\*)")
-"""How whatever people are told begins: a capital letter, or what is a name."""
-
-
-@pytest.mark.parametrize("start", [rule[0] for rule in RULES.values()], ids=RULES)
-def test_every_answer_begins_with_a_capital_or_a_name(start: Facts) -> None:
-    """The short-cut words each as its writer likes: "@owner everything is frozen" beside "@owner
-    Approved."."""
-    replies = [each for each in decide(start) if isinstance(each, Reply)]
-    assert [each.body for each in replies if not BEGUN.match(each.body)] == []
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("everything is frozen: fire", "Everything is frozen: fire"),
-        ("thawed: everything", "Thawed: everything"),
-        ("`net` is frozen", "`net` is frozen"),
-        ("net/core v1 is published", "net/core v1 is published"),
-        ("2 gates are open", "2 gates are open"),
-        ("", ""),
-    ],
-)
-def test_what_is_told_begins_with_a_capital(said: str, shown: str) -> None:
-    assert markdown.sentence(said) == shown
-    assert answers.answer("owner", [said, said]) == f"@owner {shown}\n\n{shown}"
-    assert notices.notice(["owner"], said) == f"@owner {shown}"
 
 
 @pytest.mark.parametrize("text", REASONS)

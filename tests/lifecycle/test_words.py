@@ -1,4 +1,4 @@
-"""How the bot's refusals read: short, and with what to do."""
+"""How the bot's answers read: begun with a capital, refusals short, and with what to do."""
 
 import ast
 import re
@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.messages import answers, configuration, timing, updates
+from lifecycle.actions import Reply
+from lifecycle.decide import decide
+from lifecycle.facts.head import Facts
+from lifecycle.messages import answers, configuration, markdown, notices, timing, updates
+from tests.lifecycle.test_decide import RULES
 
 FOLDER = Path(answers.__file__).parent
 REMEDY = re.compile(
@@ -132,3 +136,32 @@ def test_refusals_of_whole_messages_are_as_short() -> None:
     for text in (updates.of_fork("main"), updates.unknown("main")):
         assert sentences(text) <= 3
         assert "`main`" in text
+
+
+BEGUN = re.compile(r"(?:@\S+:? )*(?:[A-Z]|`|\*\*)")
+"""How whatever people are told begins: a capital letter, or what is a name."""
+
+
+@pytest.mark.parametrize("start", [rule[0] for rule in RULES.values()], ids=RULES)
+def test_every_answer_begins_with_a_capital_or_a_name(start: Facts) -> None:
+    """The short-cut words each as its writer likes: "@owner everything is frozen" beside "@owner
+    Approved."."""
+    replies = [each for each in decide(start) if isinstance(each, Reply)]
+    assert [each.body for each in replies if not BEGUN.match(each.body)] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("everything is frozen: fire", "Everything is frozen: fire"),
+        ("thawed: everything", "Thawed: everything"),
+        ("`net` is frozen", "`net` is frozen"),
+        ("net/core v1 is published", "net/core v1 is published"),
+        ("2 gates are open", "2 gates are open"),
+        ("", ""),
+    ],
+)
+def test_what_is_told_begins_with_a_capital(said: str, shown: str) -> None:
+    assert markdown.sentence(said) == shown
+    assert answers.answer("owner", [said, said]) == f"@owner {shown}\n\n{shown}"
+    assert notices.notice(["owner"], said) == f"@owner {shown}"
