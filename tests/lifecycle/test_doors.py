@@ -49,7 +49,7 @@ def carried_out(door: str, word: str, made: Proposal) -> bool:
     asked = replace(said(ANN, body, minutes=2), button=door == "button")
     made = changed(made, **{"comments" if door == "comment" else "pressed": (asked,)})
     found = answer(facts(made), made, memory.read(made), RECORDED)
-    return any("carried out: " in each.body for each in found.actions if isinstance(each, Reply))
+    return any("Carried out: " in each.body for each in found.actions if isinstance(each, Reply))
 
 
 def standing(role: Role, policy: Policy, *, author: bool) -> Proposal:

@@ -128,7 +128,7 @@ def ask(table: Table, proposal: Proposal, person: Person, body: str) -> tuple[st
 def _carried_out(
     _request: CommandRequest, response: CommandResponse, command: object
 ) -> CommandResponse:
-    return response.say(f"carried out: {type(command).__name__}")
+    return response.say(f"Carried out: {type(command).__name__}")
 
 
 RECORDED = Table([replace(row, handler=_carried_out) for row in TABLE.rows])
@@ -143,7 +143,7 @@ def _answers() -> Iterator[tuple[str, Stage, Person, str]]:
                 elif person is APPROVER or (
                     person is OUTSIDER and word in {"unapprove", "diff", "why", "help"}
                 ):
-                    expected = f"carried out: {word.capitalize()}"
+                    expected = f"Carried out: {word.capitalize()}"
                 else:
                     expected = f"`/{word}` refused: only "
                 yield word, stage, person, expected
@@ -157,7 +157,7 @@ def test_every_command_at_every_stage_for_everybody(
     text, reaction = ask(RECORDED, PROPOSALS[stage], person, f"/{word}{NEEDED.get(word, '')}")
 
     assert text.startswith(f"@{person.login} {expected}")
-    refused = not expected.startswith("carried out")
+    refused = not expected.startswith("Carried out")
     assert reaction == (Reaction.REFUSED if refused else Reaction.DONE)
 
 
@@ -258,7 +258,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
         Malformed("promote", "takes settings as `key=value`"),
     )
     assert ask(EXTENDED, PROPOSAL, APPROVER, body) == (
-        f"@approver comment 100: {command}",
+        f"@approver Comment 100: {command}",
         Reaction.DONE,
     )
     assert ask(EXTENDED, PROPOSALS[Stage.DRAFT], APPROVER, body) == (
