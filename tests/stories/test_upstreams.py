@@ -233,7 +233,7 @@ def test_a_package_is_moved_to_another_upstream_in_a_draft_that_changes_nothing_
     play.author.says(draft.number, "/propose")
     play.author.waits_for_answer(draft.number, "this draft changes no package yet")
     play.author.says(draft.number, "/diff")
-    play.author.waits_for_answer(draft.number, "no resources or fields changed")
+    play.author.waits_for_answer(draft.number, "No resources or fields changed")
     play.outsider.says(draft.number, "/rebase onto net/other@v1")
     play.author.waits_for_answer(draft.number, "only people with write access")
     play.author.says(draft.number, "/rebase net/edge onto net/other@v1")
