@@ -105,7 +105,7 @@ def test_what_is_no_field_has_no_value(case: str) -> None:
     (conflict,) = upgraded.came.conflicts
     one = NumberedConflict(number=1, upgrade=upgrade, conflict=conflict, resolved=False)
     told = texts.conflict_finding(one, 1)
-    assert told.fix == "Decide it with /resolve 1 local or upstream"
+    assert told.fix == "Decide it with `/resolve 1 local` or `upstream`"
 
 
 def test_a_field_of_the_kptfile_is_resolved() -> None:
