@@ -315,10 +315,11 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
                 return f"{tagged(proposal)}\n\n{left}".strip()
             return tagged(proposal)
         case Stage.CLOSED:
-            return (
-                f"The branch {code(facts.head_ref)} is kept. Reopen this to continue, or push to"
-                " the branch and open a new pull request."
-            )
+            if facts.same_repository and facts.head is None:
+                then = "is gone. Restore it to reopen this."
+            else:
+                then = "is kept. Reopen this to continue, or push to it and open a new pull request."
+            return f"The branch {code(facts.head_ref)} {then}"
         case _:
             return ""
 

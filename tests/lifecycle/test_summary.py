@@ -50,6 +50,18 @@ def _answer(proposal: Proposal, person: Person, words: str) -> str:
     return one.body
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_what_became_of_the_branch_of_a_closed_pull_request_is_told(there: bool) -> None:
+    """The short-cut says that it is kept, also where whoever closed it deleted the branch, as
+    the bot does with drafts of variants that nobody asks for any more."""
+    closed = changed(PROPOSAL, closed=True)
+    of = facts(closed) if there else facts(closed, head=None)
+    known = memory.read(closed)
+    text = summary.summary(of, closed, judge(of, closed, known), known)
+    assert ("is kept. Reopen this" in text) is there
+    assert ("is gone. Restore it to reopen this." in text) is not there
+
+
 def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
     """The short-cut is one table of everything, in which the two rows that matter are the third
     and the fifth, and whose last column no phone shows."""
