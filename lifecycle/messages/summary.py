@@ -318,7 +318,7 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
             if facts.same_repository and facts.head is None:
                 then = "is gone. Restore it to reopen this."
             else:
-                then = "is kept. Reopen this to continue, or push to it and open a new pull request."
+                then = "is kept. Reopen this to go on, or push to it and open a new pull request."
             return f"The branch {code(facts.head_ref)} {then}"
         case _:
             return ""

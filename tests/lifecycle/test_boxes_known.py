@@ -36,7 +36,7 @@ def test_what_failed_later_is_not_left_by_who_went_on_before() -> None:
     assert "something failed after you commented" in early
     assert "`/upgrade b v2`: closed" in early
     (late,) = answered(seen, later, minutes=6)
-    assert "skipped: `/upgrade a v2`, `/upgrade b v2`" in late
+    assert "Skipped: `/upgrade a v2`, `/upgrade b v2`" in late
     assert box_waves.went_on([seen, later], [seen]) == (replace(seen, left=True), later)
     noted = box_waves.noted([replace(seen, since=None), later, BegunBox(command="c")], NOW)
     assert [each.since for each in noted] == [NOW, LATER, None]

@@ -22,7 +22,7 @@ upstreams: {share: ["acme/open", "acme/secret"]}
 """
 TITLE = "; ".join(
     [
-        "2 variants would be proposed for deletion",
+        "2 variants would be proposed for deletion, or closed where only a draft exists",
         "3 variants would get a draft",
         "1 variant would be left alone: there already, and the rule adopts none",
         "2 variants would no longer be followed",

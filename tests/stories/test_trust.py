@@ -717,4 +717,4 @@ def test_diff_tells_what_changed_since_a_revision(play: World) -> None:
 
     assert 'data.size: "1" -> "3"' in since
     assert 'data.size: "2" -> "3"' in here
-    assert "there is no v7 of `net/core`" in play.author.waits_for_answer(number, "v7")
+    assert "There is no v7 of `net/core`" in play.author.waits_for_answer(number, "v7")
