@@ -44,7 +44,7 @@ TRIES: Final = 4
 """Looks, where the forge says two things at once."""
 
 
-class Answer(Enum):
+class DryRunStatus(Enum):
     """What a look comes to; the value is the exit status of the command."""
 
     READY = 0
@@ -76,13 +76,13 @@ class DryRun:
     judgement: Judgement
     shown: Sequence[SetCheck]
     actions: Sequence[Action]
-    answer: Answer
+    answer: DryRunStatus
     terms: Terms
     if_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class DryRunScope:
     """Where to look, and with what.
 
     Attributes:
@@ -118,7 +118,7 @@ class _OnDashboard:
 
 
 async def dry_run(
-    place: Place,
+    place: DryRunScope,
     renderer: Renderer,
     number: int,
     tried: bytes | None = None,
@@ -186,11 +186,11 @@ def either(wanted: DryRun, unwanted: DryRun) -> DryRun:
     """
     if wanted.answer is unwanted.answer:
         return unwanted
-    return replace(wanted, answer=Answer.UNKNOWN, if_wanted=True)
+    return replace(wanted, answer=DryRunStatus.UNKNOWN, if_wanted=True)
 
 
 def _looker(
-    place: Place,
+    place: DryRunScope,
     renderer: Renderer,
     tried: bytes | None,
     clock: Clock,
@@ -231,7 +231,7 @@ async def _looked(
     raise ForgeBusyError("read the proposal", "it says two things at once")
 
 
-async def _adoption(place: Place, clock: Clock, offload: Offload) -> Adoption:
+async def _adoption(place: DryRunScope, clock: Clock, offload: Offload) -> Adoption:
     """Whatever stands there now was there before: nobody else remembers."""
     credentials = await place.forge.git_credentials()
     await offload(place.mirror.fetch, credentials, None, BRANCHES)
@@ -247,7 +247,7 @@ async def _adoption(place: Place, clock: Clock, offload: Offload) -> Adoption:
 
 
 async def dry_impact(
-    place: Place,
+    place: DryRunScope,
     renderer: Renderer,
     number: int,
     told: Callable[[Impact], None],
@@ -311,7 +311,7 @@ class _UsersHere:
     Those on the base branch, and on all branches that packages are published from.
     """
 
-    def __init__(self, place: Place, branch: str, offload: Offload) -> None:
+    def __init__(self, place: DryRunScope, branch: str, offload: Offload) -> None:
         self._place = place
         self._branch = branch
         self._offload = offload
@@ -365,21 +365,21 @@ def judged(facts: Facts, number: int) -> DryRun:
     )
 
 
-def _answer(facts: Facts, one: Assessed, shown: Sequence[SetCheck]) -> Answer:
+def _answer(facts: Facts, one: Assessed, shown: Sequence[SetCheck]) -> DryRunStatus:
     p = one.proposal
     if p.stage is Stage.PUBLISHED:
-        return Answer.READY
+        return DryRunStatus.READY
     if facts.crowded or any(v.broken for v in p.verdicts) or _is_unsure(one.judgement):
-        return Answer.UNKNOWN
+        return DryRunStatus.UNKNOWN
     if p.place.closed and not p.place.merged:
-        return Answer.NOT_READY
+        return DryRunStatus.NOT_READY
     publish = next((check for check in shown if check.name == PUBLISH), None)
     if not p.content.approvable and publish is not None:
         passed = publish.conclusion is Conclusion.SUCCESS
     else:
         passed = one.judgement.holds
     failed = any(check.conclusion is Conclusion.FAILURE for check in shown)
-    return Answer.READY if passed and not failed else Answer.NOT_READY
+    return DryRunStatus.READY if passed and not failed else DryRunStatus.NOT_READY
 
 
 def _is_unsure(judgement: Judgement) -> bool:

@@ -25,7 +25,7 @@ MOST_CHANGES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedVariants:
     """What rules want.
 
     Attributes:
@@ -44,7 +44,7 @@ class Wanted:
     unread: bool = False
 
 
-def difference(before: Wanted, after: Wanted) -> tuple[VariantChange, ...]:
+def difference(before: WantedVariants, after: WantedVariants) -> tuple[VariantChange, ...]:
     """Return the downstreams that would be wanted otherwise, sorted.
 
     Args:

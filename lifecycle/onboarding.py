@@ -16,7 +16,7 @@ MOST_ROOTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundContent:
     """What was found in a repository.
 
     Attributes:
@@ -41,7 +41,9 @@ class Found:
         return ("",) if loose or not tops or len(tops) > MOST_ROOTS else tuple(tops)
 
 
-def found(default_ref: str, packages: Iterable[str], tags: Sequence[str], codeowners: str) -> Found:
+def found(
+    default_ref: str, packages: Iterable[str], tags: Sequence[str], codeowners: str
+) -> FoundContent:
     """Put together what a repository holds.
 
     Args:
@@ -55,7 +57,7 @@ def found(default_ref: str, packages: Iterable[str], tags: Sequence[str], codeow
     for tag in tags:
         if parsed := names.parse_tag(tag):
             revisions[parsed[0]] = max(parsed[1], revisions.get(parsed[0], 0))
-    return Found(
+    return FoundContent(
         default_ref=default_ref,
         packages=tuple(sorted(units)),
         revisions={package: revisions[package] for package in units if package in revisions},

@@ -36,7 +36,7 @@ _NOREPLY = re.compile(r"(?:[0-9]{1,18}\+)?([a-z0-9][a-z0-9-]*)@users\.noreply\..
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OwnersLine:
     """One line: a pattern, and the owners of what it matches.
 
     Attributes:
@@ -130,7 +130,7 @@ class Dialect:
 
 
 @lru_cache(maxsize=16)  # each look reads it, and it seldom changes
-def parse(data: bytes) -> tuple[Line, ...]:
+def parse(data: bytes) -> tuple[OwnersLine, ...]:
     """Read the lines that mean something, in their order.
 
     Args:
@@ -146,7 +146,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"(?:\\.|[^\s\\])+", text)
 
 
-def owned(lines: Sequence[Line], paths: Iterable[str]) -> tuple[Owned, ...]:
+def owned(lines: Sequence[OwnersLine], paths: Iterable[str]) -> tuple[Owned, ...]:
     """Group files by their owners, sorted.
 
     Args:
@@ -174,13 +174,13 @@ def unreadable(paths: Iterable[str], why: Unreadable) -> tuple[Owned, ...]:
     return (Owned(tuple(listed[:MOST_NAMED]), len(listed), why=why),) if listed else ()
 
 
-def _owners(lines: Sequence[Line], path: str) -> tuple[str, ...]:
+def _owners(lines: Sequence[OwnersLine], path: str) -> tuple[str, ...]:
     parts = path.split("/")
     last = next((line for line in reversed(lines) if line.matches(parts)), None)
     return tuple(sorted(set(last.owners))) if last else ()
 
 
-def _line(text: str) -> Line | None:
+def _line(text: str) -> OwnersLine | None:
     """One line; None for a comment, an empty line, and one that GitHub skips."""
     pattern, *rest = words(text) or [""]
     if not pattern or pattern[0] in "#!" or "[" in pattern:
@@ -196,7 +196,7 @@ def _line(text: str) -> Line | None:
     return _pattern(pattern, tuple(owners))
 
 
-def _pattern(pattern: str, owners: tuple[str, ...]) -> Line | None:
+def _pattern(pattern: str, owners: tuple[str, ...]) -> OwnersLine | None:
     inner = pattern.strip("/")
     if not inner:
         return None
@@ -204,11 +204,11 @@ def _pattern(pattern: str, owners: tuple[str, ...]) -> Line | None:
     if not (pattern.startswith("/") or "/" in inner):
         steps = ("**", *steps)
     if pattern.endswith("/"):
-        return Line((*steps, "**", "*"), deep=False, owners=owners)
+        return OwnersLine((*steps, "**", "*"), deep=False, owners=owners)
     # `docs/*` means the files of one folder, and not those of its folders.
     if steps[-1] == "**":
-        return Line((*steps, "*"), deep=False, owners=owners)
-    return Line(steps, deep=steps[-1] != "*", owners=owners)
+        return OwnersLine((*steps, "*"), deep=False, owners=owners)
+    return OwnersLine(steps, deep=steps[-1] != "*", owners=owners)
 
 
 def _path(steps: Sequence[str], parts: Sequence[str], *, deep: bool) -> bool:

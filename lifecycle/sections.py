@@ -35,7 +35,7 @@ _NOREPLY = re.compile(r"[0-9]{1,18}-([a-z0-9_][a-z0-9_.-]*)@users\.noreply\..+")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SectionLine:
     """One line: a pattern, and the owners of what it matches.
 
     Attributes:
@@ -62,8 +62,8 @@ class Section:
         optional: None of them must.
     """
 
-    lines: tuple[Line, ...] = ()
-    excluded: tuple[Line, ...] = ()
+    lines: tuple[SectionLine, ...] = ()
+    excluded: tuple[SectionLine, ...] = ()
     least: int = 1
     optional: bool = False
 
@@ -156,7 +156,7 @@ def _defaults(said: str) -> tuple[str, ...]:
     return _owners(words(said)) if said[:1].isspace() else ()
 
 
-def _line(pattern: str, owners: tuple[str, ...]) -> Line:
+def _line(pattern: str, owners: tuple[str, ...]) -> SectionLine:
     plain = _BLANKS.sub(" ", pattern.removeprefix("\\") if pattern[:2] == "\\#" else pattern)
     if plain == "*":
         plain = "/**/*"
@@ -164,7 +164,7 @@ def _line(pattern: str, owners: tuple[str, ...]) -> Line:
         plain = f"/**/{plain}"
     if plain.endswith("/"):
         plain = f"{plain}**/*"
-    return Line(globs.parts(plain[1:]), owners)
+    return SectionLine(globs.parts(plain[1:]), owners)
 
 
 SECTIONS = Dialect(

@@ -12,11 +12,19 @@ import click
 
 from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from bot.cli.reaching import place_of, settled
 from bot.cli.references import Reference, reference
 from bot.clock import SYSTEM, in_thread
-from bot.dryrun import Answer, DryRun, NotToldError, Place, dry_impact, dry_run, observes
+from bot.dryrun import (
+    DryRun,
+    DryRunScope,
+    DryRunStatus,
+    NotToldError,
+    dry_impact,
+    dry_run,
+    observes,
+)
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.own_runner import own_runner
@@ -56,9 +64,9 @@ _NOT_ASKED = (
 )
 
 _WORDS = {
-    Answer.READY: "ready",
-    Answer.NOT_READY: "not ready",
-    Answer.UNKNOWN: "unknown",
+    DryRunStatus.READY: "ready",
+    DryRunStatus.NOT_READY: "not ready",
+    DryRunStatus.UNKNOWN: "unknown",
 }
 
 
@@ -71,7 +79,7 @@ _IF_WANTED = (
 
 def run(
     named: str,
-    runner: Wanted,
+    runner: RunnerOptions,
     tried: Path | None,
     *,
     as_json: bool,
@@ -98,7 +106,7 @@ def run(
         click.echo(
             f"error: unknown whether {wanted.short} is ready: {terminal.line(said)}", err=True
         )
-        return Answer.UNKNOWN.value
+        return DryRunStatus.UNKNOWN.value
     if as_json:
         click.echo(json.dumps(_as_json(wanted, found, tried), indent=2))
     else:
@@ -136,7 +144,7 @@ def _rules(file: Path) -> bytes:
 
 async def _look(
     wanted: Reference,
-    runner: Wanted,
+    runner: RunnerOptions,
     rules: bytes | None,
     maker: Callable[[Runner], Maker] | None,
 ) -> DryRun:
@@ -148,10 +156,10 @@ async def _look(
 
 async def _ready(
     wanted: Reference,
-    runner: Wanted,
+    runner: RunnerOptions,
     maker: Callable[[Runner], Maker] | None,
     stack: AsyncExitStack,
-) -> tuple[Place, CachingRenderer]:
+) -> tuple[DryRunScope, CachingRenderer]:
     """The repository, and what renders its packages."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-check-")))
     place = await place_of(wanted, stack, folder)
@@ -163,7 +171,7 @@ async def _ready(
 
 
 def impact(
-    named: str, runner: Wanted, *, maker: Callable[[Runner], Maker] | None = None
+    named: str, runner: RunnerOptions, *, maker: Callable[[Runner], Maker] | None = None
 ) -> tuple[Impact | None, Terms]:
     """Try a pull request on the packages of its repository that it does not touch.
 
@@ -199,7 +207,7 @@ def impact(
         ) from error
 
 
-async def _runner(stack: AsyncExitStack, wanted: Wanted, folder: Path) -> Client:
+async def _runner(stack: AsyncExitStack, wanted: RunnerOptions, folder: Path) -> Client:
     """A client of the function runner that is named, or of one of our own.
 
     That one runs the functions of the catalog only, as the bot's own does: whoever opens a pull

@@ -20,7 +20,7 @@ from bot.cli import own_forges, reaching_gitlab
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import Reference
 from bot.connecting import apps, connected
-from bot.dryrun import NotToldError, Place
+from bot.dryrun import DryRunScope, NotToldError
 from bot.forges.github.forge import GitHub
 from bot.forges.github.forges import GitHubForges
 from bot.forges.github.manifest import ManifestError, addresses
@@ -48,7 +48,7 @@ def settled(wanted: Reference) -> Reference:
     return replace(wanted, merge=reaching_gitlab.is_there(wanted, os.environ))
 
 
-async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Place:
+async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> DryRunScope:
     """The repository, as the bot sees it where that is at hand, else as the person does.
 
     Raises:
@@ -83,7 +83,7 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
     )
     stack.callback(person.close)
     repository = await person.repository(wanted.name)
-    return Place(
+    return DryRunScope(
         repository=repository,
         forge=GitHub(person, repository, person.clients),
         mirror=mirrors.of(repository.id, repository.clone_url),
@@ -152,7 +152,7 @@ def _api_of(origin: str) -> SplitResult:
 
 async def _of_app(
     settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
-) -> Place:
+) -> DryRunScope:
     """As the newest of the bot's Apps that is installed there sees it."""
     clients = apps(settings, stack.callback, reads_only=True, name=name)
     missing = ""
@@ -175,7 +175,7 @@ async def _of_app(
 
 async def _of_user(
     settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
-) -> Place:
+) -> DryRunScope:
     """As the bot's machine user sees it; a look asks it to write nothing."""
     mine = replace(settings, github_repositories=(wanted.name,))
     forges = connected(mine, stack.callback, name=name)
@@ -189,8 +189,8 @@ async def _of_user(
 
 def _seen(
     settings: Settings, forge: Forge, repository: Repository, mirrors: DiskMirrors, login: str
-) -> Place:
-    return Place(
+) -> DryRunScope:
+    return DryRunScope(
         repository=repository,
         forge=forge,
         mirror=mirrors.of(repository.id, repository.clone_url),

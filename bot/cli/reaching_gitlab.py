@@ -18,7 +18,7 @@ from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
 from bot.cli.own_forges import GITLAB_SERVICE, GITLAB_URL
 from bot.cli.references import Reference
-from bot.dryrun import Place
+from bot.dryrun import DryRunScope
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.onlooker import GitLabOnlooker
@@ -51,7 +51,7 @@ def is_there(wanted: Reference, environ: Mapping[str, str]) -> bool:
 
 async def place_of(
     wanted: Reference, stack: AsyncExitStack, folder: Path, environ: Mapping[str, str]
-) -> Place:
+) -> DryRunScope:
     """The project, as the bot sees it where that is at hand, else as the person does.
 
     Args:
@@ -88,7 +88,7 @@ async def place_of(
     stack.callback(user.close)
     forges = GitLabForges(user, project=GitLab)
     repository = await forges.repository_at(wanted.name)
-    return Place(
+    return DryRunScope(
         repository=repository,
         forge=forges.of(repository),
         mirror=DiskMirrors(folder / "mirrors").of(repository.id, repository.clone_url),

@@ -10,7 +10,7 @@ from bot import gitlabs, places
 from bot.cli import setup_tokens, terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
-from bot.forges.gitlab.setting_projects import Wanted
+from bot.forges.gitlab.setting_projects import SetupRequest
 from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.gitlabs import GitLabInstance
@@ -122,7 +122,7 @@ def gitlab(
                 " refuse what the webhooks send that are set up here. Unset it, also for the bot,"
                 " and run this again."
             )
-        wanted = Wanted(
+        wanted = SetupRequest(
             projects=_paths("--project", projects),
             groups=_paths("--group", groups),
             login=login,
@@ -203,7 +203,7 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
     )
 
 
-def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
+def _set_up(vault: Vault | None, wanted: GitLabInstance, what: SetupRequest) -> None:
     stored = gitlabs.stored(vault) if vault is not None else ()
     known = {each.name: each for each in stored}.get(wanted.name)
     instance = wanted

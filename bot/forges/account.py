@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from bot.forges.port import BotIdentity, Installation
 
 
-class Account(Protocol):
+class BotAccount(Protocol):
     """Who the bot is there."""
 
     async def identity(self) -> BotIdentity:
@@ -19,7 +19,7 @@ class Account(Protocol):
         """Ask for the account, every time."""
 
 
-AccountT = TypeVar("AccountT", bound=Account)
+AccountT = TypeVar("AccountT", bound=BotAccount)
 
 
 class OneAccount(Generic[AccountT]):

@@ -32,7 +32,7 @@ SKEW = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ForgeAnswer:
     """What a forge answered.
 
     Attributes:
@@ -60,7 +60,7 @@ class Closing(Protocol):
         """Close them."""
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=ForgeAnswer)
 C = TypeVar("C", bound=Closing)
 K = TypeVar("K")
 P = ParamSpec("P")
@@ -121,7 +121,7 @@ class ForgeTime:
         """The time there."""
         return self._clock.now() - self._ahead
 
-    def learn(self, answer: Answer) -> None:
+    def learn(self, answer: ForgeAnswer) -> None:
         """Compare the time in an answer with our clock's."""
         try:
             ahead = answer.at - parsedate_to_datetime(answer.headers.get("date", ""))

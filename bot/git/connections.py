@@ -78,7 +78,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back.
 
     Attributes:
@@ -115,7 +115,7 @@ class _Connection:
             self._handle.close()
             raise
 
-    def talk(self, request: Request) -> tuple[Answer, bool]:
+    def talk(self, request: Request) -> tuple[HttpAnswer, bool]:
         """Send a request and read its answer; whether the connection may be used again.
 
         Raises:
@@ -139,7 +139,7 @@ class _Connection:
         answer.close()
         self.used = time.monotonic()
         location = answer.headers.get("Location", "")
-        return Answer(answer.status, kind, bytes(body), location), again
+        return HttpAnswer(answer.status, kind, bytes(body), location), again
 
     @property
     def fresh(self) -> bool:
@@ -190,7 +190,7 @@ class Connections:
         self._idle: list[_Connection] = []
         self._lock = threading.Lock()
 
-    def ask(self, address: Address, request: Request) -> Answer:
+    def ask(self, address: Address, request: Request) -> HttpAnswer:
         """Send a request that may be sent twice, over a kept connection where there is one.
 
         Raises:
@@ -212,7 +212,7 @@ class Connections:
         for each in kept:
             each.close()
 
-    def _talk(self, connection: _Connection, request: Request) -> Answer:
+    def _talk(self, connection: _Connection, request: Request) -> HttpAnswer:
         try:
             answer, again = connection.talk(request)
         except BaseException:

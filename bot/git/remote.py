@@ -20,8 +20,8 @@ from bot.git.connections import (
     CONNECTIONS,
     FAILURES,
     Address,
-    Answer,
     Connections,
+    HttpAnswer,
     OddAnswerError,
     Request,
 )
@@ -171,7 +171,7 @@ def headers_for(credentials: str, accept: str) -> dict[str, str]:
     return headers | ({"Authorization": basic(credentials)} if credentials else {})
 
 
-def body_of(answer: Answer, kind: str) -> bytes:
+def body_of(answer: HttpAnswer, kind: str) -> bytes:
     """The body of an answer that is one of a kind.
 
     Raises:

@@ -30,7 +30,7 @@ from bot.git.port import (
 from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
-from bot.look.impact_places import Downstreams, Opened, Place
+from bot.look.impact_places import Downstreams, Opened, TrialSite
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
 from bot.look.impact_variants import ALONE, Around, VariantTrials
 from bot.look.rendered import scratch
@@ -83,7 +83,7 @@ _UNREADABLE: Final = (
 """What keeps one other repository from being read."""
 
 
-class Users(Protocol):
+class UpstreamIndex(Protocol):
     """Tells which packages have which upstreams."""
 
     async def users(self, place: str) -> Sequence[UpstreamUser]:
@@ -135,7 +135,7 @@ class ImpactReader:
     """
 
     def __init__(
-        self, looker: Looker, users: Users, others: Others, around: Around = ALONE
+        self, looker: Looker, users: UpstreamIndex, others: Others, around: Around = ALONE
     ) -> None:
         self._looker = looker
         self._users = users
@@ -249,8 +249,8 @@ class ImpactReader:
         until = min(self._clock.monotonic() + WAVE, trial.until)
         plan = trial.plan
         with await self._offload(self._mirror.open) as git:
-            here = Place(git, plan.base, plan.now, "")
-            known: dict[tuple[str, str], Place | str] = {}
+            here = TrialSite(git, plan.base, plan.now, "")
+            known: dict[tuple[str, str], TrialSite | str] = {}
             async with Opened() as opened:
 
                 async def lane() -> None:
@@ -269,11 +269,11 @@ class ImpactReader:
     async def _where(
         self,
         each: RulesTrial | UpgradeTrial,
-        here: Place,
+        here: TrialSite,
         base_ref: str,
-        known: dict[tuple[str, str], Place | str],
+        known: dict[tuple[str, str], TrialSite | str],
         opened: Opened,
-    ) -> Place | str:
+    ) -> TrialSite | str:
         """Where a package is; or why that cannot be read."""
         if isinstance(each, RulesTrial) or (
             (each.user.repository.id, each.user.branch) == (self._repository.id, base_ref)
@@ -285,7 +285,7 @@ class ImpactReader:
                 known[key] = await self._other(each.user, opened)
         return known[key]
 
-    async def _other(self, user: UpstreamUser, opened: Opened) -> Place | str:
+    async def _other(self, user: UpstreamUser, opened: Opened) -> TrialSite | str:
         try:
             other = await self._others(user.repository)
             if other is None:
@@ -294,7 +294,7 @@ class ImpactReader:
             scope = Scope(frozenset({user.branch, looker.repository.default_branch}))
             await looker.fetcher.fetch(scope, self._clock.monotonic())
 
-            async def read() -> Place | str:
+            async def read() -> TrialSite | str:
                 git = await self._offload(looker.mirror.open)
                 opened.histories.append(git)
                 tip = git.ref(names.branch_ref(user.branch))
@@ -302,7 +302,7 @@ class ImpactReader:
                 policy = reader.rules(tip, user.branch).policy if tip else None
                 if tip is None or not isinstance(policy, Policy):
                     return texts.UNREADABLE
-                return Place(git, tip, policy, name)
+                return TrialSite(git, tip, policy, name)
 
             return await looker.extended.fetched(read)
         except _UNREADABLE as error:
@@ -310,7 +310,7 @@ class ImpactReader:
             return texts.UNREADABLE
 
     async def _one(
-        self, trial: Trial, each: RulesTrial | UpgradeTrial, here: Place, where: Place | str
+        self, trial: Trial, each: RulesTrial | UpgradeTrial, here: TrialSite, where: TrialSite | str
     ) -> PackageImpact:
         place = places.unjudged(each, where, self._repository.id, trial.plan.base_ref)
         if isinstance(where, str):
@@ -328,7 +328,7 @@ class ImpactReader:
             log.info("a package was not tried", package=place.package, reason=str(error))
             return replace(place, problem=texts.UNREADABLE)
 
-    async def _by_rules(self, plan: Plan, each: RulesTrial, here: Place) -> PackageImpact:
+    async def _by_rules(self, plan: Plan, each: RulesTrial, here: TrialSite) -> PackageImpact:
         if plan.tried is None or texts.NOT_PUBLISHED in each.merges:
             return PackageImpact(package=each.package, merges=each.merges)
         key = (each.package, each.tree, *map(places.key_of, (plan.held, plan.tried)))
@@ -344,7 +344,12 @@ class ImpactReader:
         return replace(known, merges=each.merges)
 
     async def _by_upgrade(
-        self, plan: Plan, each: UpgradeTrial, place: PackageImpact, here: Place, there: Place
+        self,
+        plan: Plan,
+        each: UpgradeTrial,
+        place: PackageImpact,
+        here: TrialSite,
+        there: TrialSite,
     ) -> PackageImpact:
         """An upgrade worked out and thrown away, in the repository of the package."""
         package, git = place.package, there.git

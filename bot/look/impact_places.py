@@ -9,8 +9,7 @@ from bot.clock import Clock, Offload
 from bot.git.port import History
 from bot.look.impact_plan import RulesTrial, States, UpgradeTrial
 from bot.store.values import ServedName
-from cadlib.errors import PackageError
-from cadlib.errors import Place as FilePlace
+from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.facts.impact import PackageImpact
@@ -32,7 +31,7 @@ CLOSED: Final = 3600.0
 
 
 @dataclass(slots=True)
-class Place:
+class TrialSite:
     """Where packages are that are tried: their trees, and the rules there."""
 
     git: History
@@ -114,7 +113,7 @@ class Downstreams:
 
 
 def unjudged(
-    each: RulesTrial | UpgradeTrial, where: Place | str, here: RepositoryId, base_ref: str
+    each: RulesTrial | UpgradeTrial, where: TrialSite | str, here: RepositoryId, base_ref: str
 ) -> PackageImpact:
     """Return a package before it is tried.
 
@@ -175,10 +174,10 @@ def state_of(git: States, trial: UpgradeTrial, head: str, wanted: Fetch) -> str:
     location, directory = locate(wanted.repo), wanted.directory.strip("/")
     directory = "" if directory == "." else directory.removeprefix("./")
     if str(location) != use.place or wanted.ref not in states:
-        raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
+        raise PackageError(Place(), *texts.elsewhere(wanted.repo))
     tree = states[wanted.ref]
     if directory != use.directory:
         tree = git.tree(wanted.ref, directory)
     if not tree:
-        raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
+        raise PackageError(Place(), *texts.elsewhere(wanted.repo))
     return tree

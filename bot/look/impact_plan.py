@@ -211,7 +211,7 @@ class UpgradeTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrades:
+class UpgradeTrials:
     """What an upgrade is tried on.
 
     Attributes:
@@ -239,7 +239,7 @@ class States(Protocol):
 
 def upgrades(
     git: States, here: RepositoryId, plan: Plan, users: Sequence[UpstreamUser]
-) -> Upgrades:
+) -> UpgradeTrials:
     """Return what an upgrade is tried on, of the packages with a lock.
 
     Those that are changed themselves are not. Work grows with the locks and with the changed
@@ -274,7 +274,7 @@ def upgrades(
             continue
         found.append(UpgradeTrial(user=user, before=before, after=after))
         used.add(directory)
-    return Upgrades(
+    return UpgradeTrials(
         trials=tuple(found),
         sources=tuple(sorted({each for directory in used for each in around[directory]})),
         more=len(more),

@@ -21,7 +21,7 @@ from cadlib.package.files import KPTFILE
 from lifecycle import impact_variants as deciding
 from lifecycle import names
 from lifecycle.facts.impact import VariantChange, VariantsImpact
-from lifecycle.impact_variants import Wanted
+from lifecycle.impact_variants import WantedVariants
 from lifecycle.names import Sha
 from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants.pipeline import kept_by
@@ -211,10 +211,10 @@ def compared(git: Packages, plan: Plan, own: str, lent: Lent) -> Compared:
     )
 
 
-def _wanted(git: Packages, at: Sha, use: VariantUse, own: str, lent: Lent) -> Wanted:
+def _wanted(git: Packages, at: Sha, use: VariantUse, own: str, lent: Lent) -> WantedVariants:
     outside = [each for each in lent.outside if _same(each.repository, use, lent.use)]
     book = variant_rules.read(git, at, own, use, outside, lent.topics)
-    return Wanted(
+    return WantedVariants(
         variants={book.place(each): each for each in book.variants},
         objects=book.objects,
         problems=len(book.problems),

@@ -19,10 +19,9 @@ from bot.git.port import GitBusyError, History, ObjectTooLargeError
 from bot.loop.repository import ServedRepository
 from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage
-from bot.upstream.places import Place
+from bot.upstream.places import ServedPackage
 from bot.upstream.served import ServedUpstreams
-from cadlib.errors import PackageError
-from cadlib.errors import Place as FilePlace
+from cadlib.errors import PackageError, Place
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
 from lifecycle.facts.drafts import DraftKind, DraftRequest
@@ -210,12 +209,12 @@ class DryMerges:
         async def fetch(wanted: Fetch) -> Fetched:
             repository = readable.get(str(locate(wanted.repo)))
             if repository is None:
-                raise PackageError(FilePlace(), *texts.not_told_of(wanted.repo))
+                raise PackageError(Place(), *texts.not_told_of(wanted.repo))
             directory = wanted.directory.strip("/").removeprefix("./").removesuffix(".")
             try:
-                came = await self._around.fetch(Place(repository, directory), wanted.ref)
+                came = await self._around.fetch(ServedPackage(repository, directory), wanted.ref)
             except UpstreamError as error:
-                raise PackageError(FilePlace(), error.problem, error.fix) from error
+                raise PackageError(Place(), error.problem, error.fix) from error
             return Fetched(files=came.files, commit=came.commit, ref=came.ref.ref)
 
         return fetch

@@ -23,7 +23,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.kinds import Write
 from lifecycle.messages import onboarding as texts
 from lifecycle.names import Sha
-from lifecycle.onboarding import BRANCH, Found, found
+from lifecycle.onboarding import BRANCH, FoundContent, found
 
 log = structlog.get_logger()
 
@@ -78,7 +78,7 @@ class Onboarding:
         return await self._store.claims.take(repository, _CLAIM, 600)
 
     async def _open(
-        self, served: ServedRepository, tip: Sha, what: Found, tags: Sequence[str]
+        self, served: ServedRepository, tip: Sha, what: FoundContent, tags: Sequence[str]
     ) -> None:
         me = await self._forges.identity()
         who = Signature(me.login, me.address)
@@ -101,7 +101,9 @@ class Onboarding:
         await self._store.queue.wake(here, Hint(numbers=frozenset({number})))
         log.info("onboarding proposed", repository=served.repository.full_name, number=number)
 
-    async def _push(self, served: ServedRepository, tip: Sha, what: Found, who: Signature) -> bool:
+    async def _push(
+        self, served: ServedRepository, tip: Sha, what: FoundContent, who: Signature
+    ) -> bool:
         commit = await served.offload(_commit, served, tip, what, who)
         update = RefUpdate(names.branch_ref(BRANCH), "", commit)
         credentials = await served.forge.git_credentials()
@@ -138,20 +140,20 @@ def _is_bare(served: ServedRepository) -> bool:
         return bool(git.difference("", tip).packages)
 
 
-def _see(served: ServedRepository, tags: Sequence[str]) -> tuple[Sha, Found]:
+def _see(served: ServedRepository, tags: Sequence[str]) -> tuple[Sha, FoundContent]:
     """The default branch's tip, and what is there."""
     with served.mirror.open() as git:
         tip = git.ref(names.branch_ref(served.repository.default_branch)) or Sha("")
         return tip, _found(served, git, tip, tags)
 
 
-def _found(served: ServedRepository, git: History, at: Sha, tags: Sequence[str]) -> Found:
+def _found(served: ServedRepository, git: History, at: Sha, tags: Sequence[str]) -> FoundContent:
     there = next((path for path in served.forge.owners.places if git.entry(at, path)), "")
     default = served.repository.default_branch
     return found(default, git.difference("", at).packages, tags, there)
 
 
-def _commit(served: ServedRepository, tip: Sha, what: Found, who: Signature) -> Sha:
+def _commit(served: ServedRepository, tip: Sha, what: FoundContent, who: Signature) -> Sha:
     changes = {CONFIG: texts.file(what).encode()}
     with served.mirror.open() as git:
         return git.write_commit(tip, changes, who, served.clock.now(), lambda _: texts.TITLE)

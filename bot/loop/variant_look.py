@@ -42,7 +42,7 @@ branches are there, and as many where these are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedDownstream:
     """A package that some rule wants, or wanted.
 
     Attributes:
@@ -121,7 +121,7 @@ class VariantLook:
         self._pass = going
         self._served = going.served
 
-    async def read(self, wanted: Wanted) -> tuple[Task, VariantFacts]:
+    async def read(self, wanted: WantedDownstream) -> tuple[Task, VariantFacts]:
         """Read one package.
 
         Raises:
@@ -254,7 +254,7 @@ class VariantLook:
             )
         return f"v{number}"
 
-    async def with_circle(self, facts: VariantFacts, wanted: Wanted) -> VariantFacts:
+    async def with_circle(self, facts: VariantFacts, wanted: WantedDownstream) -> VariantFacts:
         """Facts with the circle that making it would go on with."""
         spec, served = facts.variant.spec, self._served
         here = locate(served.repository.clone_url)

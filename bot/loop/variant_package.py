@@ -12,7 +12,7 @@ from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository
 from bot.loop.settle import Rest
 from bot.loop.variant_drafts import VariantMaker
-from bot.loop.variant_look import VariantLook, VariantPass, Wanted
+from bot.loop.variant_look import VariantLook, VariantPass, WantedDownstream
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import Hint
 from bot.store.port import LookProposals
@@ -75,7 +75,12 @@ class VariantReconciler:
     looks = OF_PROPOSAL
 
     def __init__(
-        self, going: VariantPass, wanted: Wanted, proposals: LookProposals, key: str, hint: Hint
+        self,
+        going: VariantPass,
+        wanted: WantedDownstream,
+        proposals: LookProposals,
+        key: str,
+        hint: Hint,
     ) -> None:
         self._pass = going
         self._wanted = wanted

@@ -11,7 +11,7 @@ from bot.git.port import GitBusyError, Scope
 from bot.loop import dashboards
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
-from bot.loop.variant_look import Wanted
+from bot.loop.variant_look import WantedDownstream
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
 from bot.store.port import Store
@@ -55,7 +55,7 @@ class VariantTelling:
                 )
             )
 
-    def package(self, wanted: Wanted, one: VariantReconciler) -> None:
+    def package(self, wanted: WantedDownstream, one: VariantReconciler) -> None:
         """Tell how a package stands after it was brought to rest."""
         self.looked.add(wanted.variant.spec.downstream.package)
         decided = one.decided
@@ -64,25 +64,25 @@ class VariantTelling:
         elif decided is not None and decided.state in WAITING:
             self._wait(wanted, decided.state, decided.why)
 
-    def crowded(self, wanted: Wanted, left_out: int) -> None:
+    def crowded(self, wanted: WantedDownstream, left_out: int) -> None:
         """Tell that so many branches of a package's drafts were left out, where nothing else is."""
         package = wanted.variant.spec.downstream.package
         if left_out and all(each.package != package for each in self.waits):
             self._wait(wanted, texts.CROWDED, texts.crowded(left_out))
 
-    def passed_over(self, wanted: Wanted, why: str) -> None:
+    def passed_over(self, wanted: WantedDownstream, why: str) -> None:
         """Tell which tags of an upstream are not followed, where nothing else is told."""
         package = wanted.variant.spec.downstream.package
         if why and all(each.package != package for each in self.waits):
             self._wait(wanted, texts.PASSED_OVER, why)
 
-    def failed(self, wanted: Wanted, why: str) -> None:
+    def failed(self, wanted: WantedDownstream, why: str) -> None:
         """Tell why a package could not be made."""
         self.looked.add(wanted.variant.spec.downstream.package)
         if wanted.book is not None:  # of what nobody wants any more there is nothing to tell
             self._wait(wanted, texts.NOT_MADE, why)
 
-    def later(self, left: Sequence[Wanted], opened: Collection[str]) -> None:
+    def later(self, left: Sequence[WantedDownstream], opened: Collection[str]) -> None:
         """Tell how many packages are to be looked at yet, and how long opening theirs may take.
 
         Args:
@@ -97,7 +97,7 @@ class VariantTelling:
             )
             self.waits.append(wait)
 
-    def _wait(self, wanted: Wanted, state: str, why: str) -> None:
+    def _wait(self, wanted: WantedDownstream, state: str, why: str) -> None:
         self.waits.append(
             VariantWait(
                 package=wanted.variant.spec.downstream.package,
@@ -109,7 +109,7 @@ class VariantTelling:
         )
 
 
-def _folder(wanted: Wanted) -> str:
+def _folder(wanted: WantedDownstream) -> str:
     return naming.draft_branch(wanted.variant.spec.downstream.package, "").rstrip("/")
 
 

@@ -10,7 +10,7 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_books import Others, Ruling, VariantBooks
 from bot.loop.variant_circles import Downstreams
-from bot.loop.variant_look import VariantLook, VariantPass, Wanted
+from bot.loop.variant_look import VariantLook, VariantPass, WantedDownstream
 from bot.loop.variant_telling import rules_of
 from bot.loop.variant_upstreams import ServedRecords
 from bot.store.port import Store
@@ -92,13 +92,13 @@ class WantedNow:
         found = await there.offload(_with_ours, there, package, facts.revisions)
         return replace(facts, revisions=found)
 
-    async def _wanted(self, made: MadeForVariant, rulings: list[Ruling]) -> Wanted | None:
+    async def _wanted(self, made: MadeForVariant, rulings: list[Ruling]) -> WantedDownstream | None:
         """The rule for a package; None where none wants it, or several do."""
         here = rulings[0].served
         books = [await self._books.allowed(await self._books.book(each), here) for each in rulings]
         found, _ = variant_rules.together(books, made.repository.full_name)
         for book, variant in found:
-            wanted = Wanted.of(book, variant)
+            wanted = WantedDownstream.of(book, variant)
             base_ref = wanted.branch or made.repository.default_branch
             if variant.spec.downstream.package == made.package and base_ref == made.pull.base_ref:
                 return wanted

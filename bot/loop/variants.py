@@ -23,7 +23,7 @@ from bot.loop.settle import Settling
 from bot.loop.timed import sooner
 from bot.loop.variant_books import Ruling, VariantBooks
 from bot.loop.variant_circles import Downstreams
-from bot.loop.variant_look import VariantPass, Wanted
+from bot.loop.variant_look import VariantPass, WantedDownstream
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
 from bot.loop.variant_upstreams import ServedRecords
@@ -173,7 +173,9 @@ class VariantsHandler:
             raise error
         return again
 
-    def _left(self, served: ServedRepository, wanted: Sequence[Wanted], hint: Hint) -> list[Wanted]:
+    def _left(
+        self, served: ServedRepository, wanted: Sequence[WantedDownstream], hint: Hint
+    ) -> list[WantedDownstream]:
         """The packages to look at: from where the last look stopped, unless something woke it."""
         stop = self._next.get(served.id)
         self._next.drop(served.id)
@@ -186,7 +188,7 @@ class VariantsHandler:
         self,
         served: ServedRepository,
         telling: VariantTelling,
-        left: Sequence[Wanted],
+        left: Sequence[WantedDownstream],
         going: VariantPass,
         *,
         whole: bool,
@@ -200,7 +202,7 @@ class VariantsHandler:
 
     def _wanted(
         self, served: ServedRepository, rules: Sequence[_Rules], *, all_read: bool
-    ) -> tuple[list[Wanted], list[Problem]]:
+    ) -> tuple[list[WantedDownstream], list[Problem]]:
         """The packages of a repository that rules want, then those that they want no more.
 
         Those only while all rules are known that may want a package: what cannot be read may want
@@ -213,12 +215,12 @@ class VariantsHandler:
         wrong = [*books[0].problems, *problems]
         for problem in wrong:
             log.warning("variant", repository=here, problem=str(problem))
-        wanted = [Wanted.of(book, each) for book, each in found]
+        wanted = [WantedDownstream.of(book, each) for book, each in found]
         if not all_read or not all(each.complete for each in books):
             return wanted, wrong
         still = {each.place(variant) for each in books for variant in each.variants}
         gone = [
-            Wanted(variant=was.variant, file=was.file, branch=was.branch, book=None)
+            WantedDownstream(variant=was.variant, file=was.file, branch=was.branch, book=None)
             for each in rules
             for place, was in sorted(each.former.items(), key=lambda each: each[0])
             if place.repo == here.lower() and place not in still
@@ -259,7 +261,7 @@ class VariantsHandler:
     async def _one(
         self,
         going: VariantPass,
-        wanted: Wanted,
+        wanted: WantedDownstream,
         key: keys.VariantsKey,
         hint: Hint,
         telling: VariantTelling,
@@ -301,7 +303,7 @@ async def _foresee(going: VariantPass, packages: Sequence[str]) -> None:
         going.new |= await going.served.forge.unproposed(first)
 
 
-def _new(going: VariantPass, wanted: Sequence[Wanted]) -> list[str]:
+def _new(going: VariantPass, wanted: Sequence[WantedDownstream]) -> list[str]:
     """The packages that are not there yet, nor in an open pull request; the first of them."""
     begun = {branch.rpartition("/")[0] for branch in going.pulls}
     found = list[str]()

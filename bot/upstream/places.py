@@ -11,7 +11,7 @@ MOST_TIPS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServedPackage:
     """A package in a repository that is served.
 
     Attributes:
@@ -26,7 +26,7 @@ class Place:
         return f"{self.repository.full_name}//{self.package}".removesuffix("//")
 
 
-def holds(git: History, place: Place, commit: str) -> bool:
+def holds(git: History, place: ServedPackage, commit: str) -> bool:
     """Whether a branch or a release of the package holds a commit.
 
     A mirror has commits of proposals from forks as well, which anybody can make.

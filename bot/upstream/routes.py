@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult
 
-from bot.git.connections import FAILURES, Address, Answer, Connections, Request
+from bot.git.connections import FAILURES, Address, Connections, HttpAnswer, Request
 from bot.git.process import AUTHORITY, PROXIES, authorised, basic, environment
 from bot.reach import Reach, Resolve
 from fnrunner import urls
@@ -153,7 +153,7 @@ class GitRoutes:
             _judge_answer(answer, url)
         return GitRoute(url.geturl(), configuration), None
 
-    def _asked(self, url: SplitResult, addresses: tuple[str, ...], credentials: str) -> Answer:
+    def _asked(self, url: SplitResult, addresses: tuple[str, ...], credentials: str) -> HttpAnswer:
         secure = url.scheme == "https"
         authority = os.environ.get(AUTHORITY, "") if secure else ""
         headers = {"User-Agent": "git/porchbot", "Accept": "*/*", "Git-Protocol": "version=2"}
@@ -211,7 +211,7 @@ class GitRoutes:
         return GitRoute(url.geturl(), {"protocol.ssh.allow": "always"}, shlex.join(words))
 
 
-def _judge_answer(answer: Answer, url: SplitResult) -> None:
+def _judge_answer(answer: HttpAnswer, url: SplitResult) -> None:
     """Say in words why a repository does not answer."""
     place = _shown(url)
     if answer.status in (401, 403, 404, 410):

@@ -32,7 +32,7 @@ from bot.git.port import Mirror, Mirrors, MissingObjectError, ObjectTooLargeErro
 from bot.store.port import Repositories
 from bot.store.values import ServedName
 from bot.upstream import releases
-from bot.upstream.places import Place, holds, revision, scoped
+from bot.upstream.places import ServedPackage, holds, revision, scoped
 from bot.upstream.port import FetchedUpstream, Publications, Published
 from bot.upstream.releases import Knowing
 from cadlib.errors import PackageError
@@ -255,7 +255,9 @@ class ServedUpstreams:
 
         return await self._offload(read)
 
-    async def fetch(self, place: Place, ref: str, *, published: bool = False) -> FetchedUpstream:
+    async def fetch(
+        self, place: ServedPackage, ref: str, *, published: bool = False
+    ) -> FetchedUpstream:
         """Read a package; that it may be read is for the caller to have judged.
 
         Args:
@@ -278,7 +280,7 @@ class ServedUpstreams:
             raise UpstreamError(UpstreamFault.TOO_LARGE, *problem) from error
 
     async def _fetched(
-        self, place: Place, ref: str, published: bool, *, again: bool = False
+        self, place: ServedPackage, ref: str, published: bool, *, again: bool = False
     ) -> FetchedUpstream:
         """As `fetch`; `again` where what the mirror had was removed from it, or is not whole."""
         forge, mirror = self._forge(place.repository), self._mirror(place.repository)
@@ -292,7 +294,7 @@ class ServedUpstreams:
         strict = published or ref == LATEST
         return await self._offload(self._read, mirror, place, *found, ref, were, strict, again)
 
-    async def published_from(self, place: Place, workspace: str) -> int | None:
+    async def published_from(self, place: ServedPackage, workspace: str) -> int | None:
         """Return the newest release that was published from a draft; None for none.
 
         Raises:
@@ -311,7 +313,7 @@ class ServedUpstreams:
 
         return await self._offload(read)
 
-    def _known(self, mirror: Mirror, place: Place, ref: str) -> tuple[str, str] | None:
+    def _known(self, mirror: Mirror, place: ServedPackage, ref: str) -> tuple[str, str] | None:
         """The name and commit of what never moves, where the mirror has it."""
         with mirror.open() as git:
             if is_commit(ref):
@@ -324,7 +326,7 @@ class ServedUpstreams:
             return (tag, found[1]) if found and git.has(found[1]) else None
 
     def _fresh(
-        self, mirror: Mirror, credentials: str, place: Place, ref: str, published: Published
+        self, mirror: Mirror, credentials: str, place: ServedPackage, ref: str, published: Published
     ) -> tuple[str, str] | None:
         """The name and commit of a release or a branch, as the forge has them now."""
         package, branch = place.package, place.repository.default_branch
@@ -350,7 +352,7 @@ class ServedUpstreams:
         return None
 
     async def _other(
-        self, forge: Forge, mirror: Mirror, credentials: str, place: Place, ref: str
+        self, forge: Forge, mirror: Mirror, credentials: str, place: ServedPackage, ref: str
     ) -> tuple[str, str]:
         """The name and commit of a tag that is no release of the package."""
         if is_commit(ref):
@@ -376,7 +378,7 @@ class ServedUpstreams:
     def _read(
         self,
         mirror: Mirror,
-        place: Place,
+        place: ServedPackage,
         name: str,
         commit: str,
         ref: str,

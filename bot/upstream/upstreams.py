@@ -9,7 +9,7 @@ from bot.clock import Offload
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
 from bot.upstream.elsewhere import Came
-from bot.upstream.places import Place
+from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.readers import Readable, Readers
 from bot.upstream.routes import MOST_REDIRECTS, PUBLIC, Allowed
@@ -125,13 +125,18 @@ class AllUpstreams:
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
                 reader = PUBLIC if told.hidden else self._asker(location, _reader(into))
                 return await self._from_elsewhere(reference, reader, into, caller, policy)
-            place = Place(told.found[0], reference.directory)
+            place = ServedPackage(told.found[0], reference.directory)
         else:
             place = await self._place(reference, into, caller, policy)
         return await self._from_served(place, reference.ref, into, caller, policy)
 
     async def _from_served(
-        self, place: Place, ref: str, into: Repository, caller: Person | None, policy: Policy
+        self,
+        place: ServedPackage,
+        ref: str,
+        into: Repository,
+        caller: Person | None,
+        policy: Policy,
     ) -> FetchedUpstream:
         self._judge(place.repository, place.package, into, policy)
         try:
@@ -179,7 +184,7 @@ class AllUpstreams:
 
     async def _place(
         self, reference: RevisionReference, into: Repository, caller: Person | None, policy: Policy
-    ) -> Place:
+    ) -> ServedPackage:
         """The package in a repository that is served, as far as whoever asks may know of it."""
         parts = reference.package.split("/")
         if reference.repository:
@@ -190,15 +195,15 @@ class AllUpstreams:
                 for end in range(min(len(parts), MOST_PARTS), 1, -1)
             }
         for found in (await self._readers.named(into.id.forge, list(named), into, caller)).found:
-            return Place(found, named[found.full_name.lower()])
+            return ServedPackage(found, named[found.full_name.lower()])
         if reference.repository and reference.repository.lower() != into.full_name.lower():
             problem = texts.unserved(reference.package, reference.repository)
             raise UpstreamError(UpstreamFault.MISSING, *problem)
         default = use.default_repository(policy)
         if not default or reference.repository:
-            return Place(into, reference.package)
+            return ServedPackage(into, reference.package)
         for found in (await self._readers.named(into.id.forge, [default], into, caller)).found:
-            return Place(found, reference.package)
+            return ServedPackage(found, reference.package)
         raise UpstreamError(UpstreamFault.MISSING, *texts.unserved(reference.package, default))
 
     def _judge(
@@ -243,7 +248,7 @@ class AllUpstreams:
                     told = await self._readers.at(on.location, into, caller)
                     if told.found:
                         # By its former name no other revisions count than by its own.
-                        place = Place(told.found[0], reference.directory)
+                        place = ServedPackage(told.found[0], reference.directory)
                         return await self._from_served(place, reference.ref, into, caller, policy)
                     if told.hidden:
                         reader = PUBLIC

@@ -27,7 +27,7 @@ MOST_ASKED = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
+class ElsewhereUsers:
     """Who uses something in other repositories.
 
     Attributes:
@@ -57,7 +57,7 @@ class UpstreamUsers:
         packages: Collection[str],
         revisions: Collection[tuple[str, int]],
         askers: Sequence[Person],
-    ) -> tuple[dict[str, Users], dict[tuple[str, int], Users]]:
+    ) -> tuple[dict[str, ElsewhereUsers], dict[tuple[str, int], ElsewhereUsers]]:
         """Return who uses packages and revisions, in other repositories alone.
 
         Args:
@@ -162,7 +162,7 @@ def _within(folder: str, package: str) -> bool:
     return not package or not folder or f"{folder}/".startswith(f"{package}/")
 
 
-def _told(users: Sequence[UpstreamUser], seen: set[ServedName]) -> Users:
+def _told(users: Sequence[UpstreamUser], seen: set[ServedName]) -> ElsewhereUsers:
     packages = {(each.repository, each.use.package) for each in users}
     named = {f"{at.full_name}: {package or '.'}" for at, package in packages if at in seen}
-    return Users(tuple(sorted(named)), sum(1 for at, _ in packages if at not in seen))
+    return ElsewhereUsers(tuple(sorted(named)), sum(1 for at, _ in packages if at not in seen))

@@ -7,7 +7,7 @@ of Secrets never appear: that they differ does.
 from collections.abc import Iterator, Mapping, Sequence
 
 from cadlib.diff.fields import differences
-from cadlib.diff.pairs import Found, pair
+from cadlib.diff.pairs import FoundResource, pair
 from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
@@ -71,7 +71,7 @@ def _differ(old: Entry | None, new: Entry | None) -> bool:
 
 def _read(
     paths: Sequence[str], files: Files, limits: PackageLimits, bulk: Bulk
-) -> tuple[Mapping[str, Sequence[Found]], Mapping[str, Sequence[str]]]:
+) -> tuple[Mapping[str, Sequence[FoundResource]], Mapping[str, Sequence[str]]]:
     """Return the resources of each file, none for one that is not there or holds none.
 
     And of each the texts of the documents that are none: templates, and what lacks a kind or a
@@ -82,7 +82,7 @@ def _read(
         for path in paths
         if path in files and is_resource_file(path) and files[path].mode not in (SYMLINK, SUBMODULE)
     }
-    found: dict[str, Sequence[Found]] = {path: () for path in paths if path not in data}
+    found: dict[str, Sequence[FoundResource]] = {path: () for path in paths if path not in data}
     left: dict[str, Sequence[str]] = {}
     for path, stream in zip(data, bulk.read(data, limits), strict=True):
         if not isinstance(stream, PackageError):
@@ -91,10 +91,10 @@ def _read(
     return found, left
 
 
-def _found(stream: Stream) -> tuple[Found, ...]:
+def _found(stream: Stream) -> tuple[FoundResource, ...]:
     documents = [each for each in stream.documents if not each.empty]
     return tuple(
-        Found(stream.source.path, document.value, ref(document.value), text)
+        FoundResource(stream.source.path, document.value, ref(document.value), text)
         for document, text in zip(documents, document_texts(stream), strict=True)
         if not (document.template or missing(document.value))
     )
@@ -109,7 +109,7 @@ def _left(stream: Stream) -> tuple[str, ...]:
     )
 
 
-def _compared(was: Found, now: Found) -> Iterator[Change]:
+def _compared(was: FoundResource, now: FoundResource) -> Iterator[Change]:
     if was.path != now.path:
         yield Change(
             path=now.path,
@@ -142,7 +142,7 @@ def _comments(stream: Stream) -> list[str]:
     return sorted(stream.source.text[start:end].rstrip() for start, end in spans(stream))
 
 
-def _written_otherwise(was: Found, now: Found) -> Iterator[Change]:
+def _written_otherwise(was: FoundResource, now: FoundResource) -> Iterator[Change]:
     """Tell a resource of the same value apart by its comments, and by its layout."""
     old, new = was.text.rstrip(), now.text.rstrip()
     if old == new:

@@ -18,7 +18,7 @@ from cadlib.yaml import Value, same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class FoundResource:
     """A resource in one of the two states.
 
     Attributes:
@@ -40,10 +40,10 @@ class Found:
 
 
 def pair(
-    before: Sequence[Found], after: Sequence[Found]
-) -> tuple[list[tuple[Found | None, Found]], list[Found]]:
+    before: Sequence[FoundResource], after: Sequence[FoundResource]
+) -> tuple[list[tuple[FoundResource | None, FoundResource]], list[FoundResource]]:
     """Return what is there now, each with what it was or None, and what is gone."""
-    origins: dict[Found, Found] = {}
+    origins: dict[FoundResource, FoundResource] = {}
     gone = list(before)
     for key in _KEYS:
         gone = _match(gone, (each for each in after if each not in origins), key, origins)
@@ -51,7 +51,7 @@ def pair(
     return [(origins.get(each), each) for each in after], gone
 
 
-_KEYS: tuple[Callable[[Found], Hashable], ...] = (
+_KEYS: tuple[Callable[[FoundResource], Hashable], ...] = (
     lambda each: (each.path, each.ref),
     lambda each: each.ref,
     lambda each: (each.path, each.general),
@@ -60,15 +60,15 @@ _KEYS: tuple[Callable[[Found], Hashable], ...] = (
 
 
 def _match(
-    gone: list[Found],
-    left: Iterable[Found],
-    key: Callable[[Found], Hashable],
-    origins: dict[Found, Found],
-) -> list[Found]:
+    gone: list[FoundResource],
+    left: Iterable[FoundResource],
+    key: Callable[[FoundResource], Hashable],
+    origins: dict[FoundResource, FoundResource],
+) -> list[FoundResource]:
     """Pair what has the same key, the first with the first; return what is still gone."""
     if not gone:
         return gone
-    by_key: dict[Hashable, list[Found]] = defaultdict(list)
+    by_key: dict[Hashable, list[FoundResource]] = defaultdict(list)
     for each in reversed(gone):
         by_key[key(each)].append(each)
     for each in left:
@@ -79,11 +79,13 @@ def _match(
 
 
 def _match_renamed(
-    gone: list[Found], left: Iterable[Found], origins: dict[Found, Found]
-) -> list[Found]:
+    gone: list[FoundResource],
+    left: Iterable[FoundResource],
+    origins: dict[FoundResource, FoundResource],
+) -> list[FoundResource]:
     if not gone:
         return gone
-    by_kind: dict[Hashable, list[Found]] = defaultdict(list)
+    by_kind: dict[Hashable, list[FoundResource]] = defaultdict(list)
     for was in gone:
         by_kind[was.path, was.general[:2]].append(was)
     for now in left:

@@ -42,7 +42,7 @@ class Launcher:
 
     prlimit: str
     setpriv: str
-    users: "Users | None"
+    users: "UserIds | None"
 
     @contextmanager
     def command(self, bounds: Bounds, *, watched: bool) -> Iterator[list[str]]:
@@ -78,7 +78,7 @@ class Launcher:
             resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
 
 
-class Users:
+class UserIds:
     """User ids that nobody else uses, one for each run."""
 
     def __init__(self, first: int) -> None:
@@ -100,7 +100,7 @@ class Users:
                 self._free.add(number)
 
 
-def users(uid_map: Path = Path("/proc/self/uid_map")) -> Users | None:
+def users(uid_map: Path = Path("/proc/self/uid_map")) -> UserIds | None:
     """Return users to become, or None where we cannot become another or need not.
 
     Args:
@@ -111,11 +111,11 @@ def users(uid_map: Path = Path("/proc/self/uid_map")) -> Users | None:
     ranges = [tuple(map(int, line.split())) for line in uid_map.read_text().splitlines()]
     wanted = _FIRST_USER + (os.getpid() % 2**22) * _USERS
     if any(begin <= wanted and wanted + _USERS <= begin + size for begin, _, size in ranges):
-        return Users(wanted)
+        return UserIds(wanted)
     begin, size = max((begin, size) for begin, _, size in ranges)
     if size < 4 * _USERS:  # a container whose root is an ordinary user outside, alone in there
         return None
-    return Users(begin + size - 4 * _USERS)  # not the last: there is nobody (65534)
+    return UserIds(begin + size - 4 * _USERS)  # not the last: there is nobody (65534)
 
 
 def _limits(bounds: Bounds, *, watched: bool) -> list[tuple[str, int, int]]:

@@ -46,7 +46,7 @@ class Unclear(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CommandLine:
     """A line that begins like a command.
 
     Attributes:
@@ -81,7 +81,7 @@ class _Spot:
     index: int | None = None
 
 
-def lines(text: str, beginnings: Beginnings) -> Iterator[Line]:
+def lines(text: str, beginnings: Beginnings) -> Iterator[CommandLine]:
     """Find the lines that a reader may take for commands, in their order.
 
     Args:
@@ -121,19 +121,19 @@ def _blocks() -> MarkdownIt:
     return parser
 
 
-def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[Line]:
+def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[CommandLine]:
     """Lines between tags are shown like any other, so their writer takes them for commands."""
     for piece in html.pieces(content, inline=False):
         parts = _BREAKS.split(content[piece.begin : piece.end])
         for number, part in enumerate(parts):
             found = beginnings.hidden.match(part) if number or piece.opens_line else None
             if found and piece.shown is not Display.TALK:
-                yield Line(_command(found), Unclear.SHOWN)
+                yield CommandLine(_command(found), Unclear.SHOWN)
 
 
 def _in_paragraph(
     html: Html, content: str, beginnings: Beginnings, left: int, *, top: bool, links: bool
-) -> Generator[Line, None, int]:
+) -> Generator[CommandLine, None, int]:
     """Lines of a paragraph, heading or list item's text; `top` for a plain paragraph.
 
     Returns how many of the characters that are `left` were parsed.
@@ -152,7 +152,7 @@ def _in_paragraph(
         for spot in sorted(shown, key=lambda each: each.offset):
             if read is None:
                 if html.escaped and shown[spot] is Display.DOUBT:
-                    yield Line(spot.text, Unclear.SHOWN)
+                    yield CommandLine(spot.text, Unclear.SHOWN)
             elif (line := read.line(spot, shown[spot])) is not None:
                 yield line
     html.end_paragraph()
@@ -209,21 +209,21 @@ class _Paragraph:
         self._plain = frozenset(_plain(self._lines, likely) if parsed else likely)
         self._shown = _Differences(self._lines, links=links)
 
-    def line(self, spot: _Spot, shown: Display) -> Line | None:
+    def line(self, spot: _Spot, shown: Display) -> CommandLine | None:
         """Return the line of a command; None for text that only mentions one."""
         if shown is Display.TALK:
             return None
         if self._long:
-            return Line(spot.text, Unclear.LONG)
+            return CommandLine(spot.text, Unclear.LONG)
         if spot.index is None:
-            return Line(spot.text, Unclear.SHOWN)
+            return CommandLine(spot.text, Unclear.SHOWN)
         if spot.index not in self._plain:
             return None
         settled = self._shown.at(spot.index)
         if settled is Display.TALK:
             return None
         doubtful = Display.DOUBT in {shown, settled}
-        return Line(spot.text, Unclear.SHOWN if doubtful else None)
+        return CommandLine(spot.text, Unclear.SHOWN if doubtful else None)
 
 
 class _Differences:

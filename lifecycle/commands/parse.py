@@ -137,7 +137,7 @@ def parse(
 
 def _lines(
     body: str, digest: bytes, app: str, table: Table
-) -> Sequence[comment_lines.Line] | ParsedComment:
+) -> Sequence[comment_lines.CommandLine] | ParsedComment:
     """The lines that may be commands, which is what takes long; kept, whatever they then mean."""
     found = _LINES.get((table, digest))
     if found is None:
@@ -153,12 +153,14 @@ _ENTRY: Final = 250
 _NOTHING: Final = ParsedComment()
 
 
-def _size(lines: Sequence[comment_lines.Line]) -> int:
+def _size(lines: Sequence[comment_lines.CommandLine]) -> int:
     """About how many bytes lines take, or what they ask for."""
     return _ENTRY + sum(_ENTRY // 2 + sys.getsizeof(line.text) for line in lines)
 
 
-def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Line] | ParsedComment:
+def _find_lines(
+    text: str, app: str, table: Table
+) -> Sequence[comment_lines.CommandLine] | ParsedComment:
     for most, what, count in (
         (limits.COMMENT, "characters", len(text)),
         (MOST_LINES, "lines", text.count("\n") + 1),
@@ -171,12 +173,12 @@ def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Lin
 
 
 def _parse(
-    lines: Sequence[comment_lines.Line], app: str, table: Table, aliases: Mapping[str, str]
-) -> tuple[ParsedComment, Sequence[comment_lines.Line]]:
+    lines: Sequence[comment_lines.CommandLine], app: str, table: Table, aliases: Mapping[str, str]
+) -> tuple[ParsedComment, Sequence[comment_lines.CommandLine]]:
     """What lines ask for, and those of them that it was read from."""
     commands: list[object] = []
     problems: list[CommandProblem] = []
-    counted: list[comment_lines.Line] = []
+    counted: list[comment_lines.CommandLine] = []
     for line in lines:
         if len(commands) + len(problems) == MOST_COMMANDS:
             problems.append(Malformed("", texts.many_commands(MOST_COMMANDS)))
@@ -209,7 +211,9 @@ _PARSED: Kept[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] =
 """Table, aliases and digest of a text with such lines to what it asks for: comments are read at
 every look, and rarely change."""
 
-_LINES: Kept[tuple[Table, bytes], Sequence[comment_lines.Line] | ParsedComment] = Kept(MOST_KEPT)
+_LINES: Kept[tuple[Table, bytes], Sequence[comment_lines.CommandLine] | ParsedComment] = Kept(
+    MOST_KEPT
+)
 """Table and digest of a text to its lines that may be commands, or to what is wrong with it."""
 
 _NEWLINE = re.compile(r"\r\n?")

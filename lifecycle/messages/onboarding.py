@@ -2,7 +2,7 @@
 
 from lifecycle.facts.checks import PUBLISH
 from lifecycle.messages.markdown import code
-from lifecycle.onboarding import Found
+from lifecycle.onboarding import FoundContent
 
 TITLE = "Configure porchbot"
 
@@ -10,7 +10,7 @@ MOST_LISTED = 30
 """Packages that the text names."""
 
 
-def file(found: Found) -> str:
+def file(found: FoundContent) -> str:
     """The file that is proposed: what holds without it, spelled out for what was found."""
     who = "codeowners" if found.codeowners else "role:write"
     why = f"owners of the changed files, by {found.codeowners}" if found.codeowners else ""
@@ -31,7 +31,7 @@ def file(found: Found) -> str:
     )
 
 
-def body(found: Found, app: str) -> str:
+def body(found: FoundContent, app: str) -> str:
     """The text of the pull request."""
     listed = [_package(found, package) for package in found.packages[:MOST_LISTED]]
     more = len(found.packages) - len(listed)
@@ -61,7 +61,7 @@ def body(found: Found, app: str) -> str:
     )
 
 
-def _package(found: Found, package: str) -> str:
+def _package(found: FoundContent, package: str) -> str:
     number = found.revisions.get(package)
     name = code(package or "the top of the repository")
     return f"- {name}, published as v{number}" if number else f"- {name}, not published yet"

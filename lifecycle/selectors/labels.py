@@ -43,7 +43,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class LabelSelector:
     """Chooses by labels; one that asks for nothing chooses everything."""
 
     labels: Mapping[str, str] = field(default_factory=dict)

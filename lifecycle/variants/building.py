@@ -6,7 +6,7 @@ from typing import Final
 from cadlib.errors import Place
 from cadlib.kptfile.schema import FUNCTION
 from cadlib.yaml import Value
-from lifecycle.selectors.labels import Requirement, Selector
+from lifecycle.selectors.labels import LabelSelector, Requirement
 from lifecycle.variants.values import (
     FOLLOW,
     PROPOSE,
@@ -124,8 +124,8 @@ def _selected(value: Mapping[str, Value]) -> ObjectSelector | None:
     )
 
 
-def _selector(value: Mapping[str, Value]) -> Selector:
-    return Selector(
+def _selector(value: Mapping[str, Value]) -> LabelSelector:
+    return LabelSelector(
         _texts(value.get("matchLabels")),
         tuple(
             Requirement(

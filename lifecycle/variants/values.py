@@ -9,7 +9,7 @@ from typing import Final
 
 from cadlib.errors import Place
 from cadlib.yaml import Value
-from lifecycle.selectors.labels import Selector
+from lifecycle.selectors.labels import LabelSelector
 
 GROUP: Final = "config.porch.kpt.dev"
 """The group of Porch's configuration."""
@@ -311,7 +311,7 @@ class ObjectSelector:
 
     api_version: str
     kind: str
-    selector: Selector
+    selector: LabelSelector
     name: str = ""
 
 

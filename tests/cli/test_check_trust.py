@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli import dryrun
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from bot.gitlabs import GIVEN
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
@@ -73,7 +73,9 @@ def test_a_gitlab_behind_an_authority_of_ones_own_is_read(
         monkeypatch.setenv("PORCHBOT_MASTER_KEY", "0f" * 32)
 
     def check() -> tuple[int, str]:
-        status = dryrun.run("acme/blueprints!1", Wanted(), None, as_json=False, maker=PipelineMaker)
+        status = dryrun.run(
+            "acme/blueprints!1", RunnerOptions(), None, as_json=False, maker=PipelineMaker
+        )
         said = capsys.readouterr()
         return status, said.out or said.err
 

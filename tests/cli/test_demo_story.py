@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from bot.cli.demo.at_github import AtGitHub
-from bot.cli.demo.client import Proposal
+from bot.cli.demo.client import DemoProposal
 from bot.cli.demo.story import Story
 
 FORGE: dict[str, Any] = {
@@ -35,8 +35,8 @@ class Slow(AtGitHub):
         self.happened.append(words)
         return 1
 
-    def proposal(self, number: int) -> Proposal:
-        return Proposal(
+    def proposal(self, number: int) -> DemoProposal:
+        return DemoProposal(
             number=number,
             head="",
             draft=False,

@@ -6,7 +6,7 @@ from typing import Any
 from cadlib.errors import Place
 from lifecycle import impact_variants
 from lifecycle.facts.impact import VariantOutcome
-from lifecycle.impact_variants import Wanted, as_things_stand, difference, told
+from lifecycle.impact_variants import WantedVariants, as_things_stand, difference, told
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.values import (
     Downstream,
@@ -30,13 +30,15 @@ def variant(package: str, repo: str = "acme/rules", **given: Any) -> tuple[Downs
     return Downstream(repo, package), replace(made, spec=replace(spec, **spec_), **rest)
 
 
-def wanted(*variants: tuple[Downstream, Variant], size: int = 1, problems: int = 0) -> Wanted:
+def wanted(
+    *variants: tuple[Downstream, Variant], size: int = 1, problems: int = 0
+) -> WantedVariants:
     """What rules want, with one resource that can be injected."""
     red = KubeObject(api_version="v1", kind="ConfigMap", name="red", value={"size": size})
-    return Wanted(variants=dict(variants), objects=Objects([red]), problems=problems)
+    return WantedVariants(variants=dict(variants), objects=Objects([red]), problems=problems)
 
 
-def outcomes(before: Wanted, after: Wanted) -> dict[str, VariantOutcome]:
+def outcomes(before: WantedVariants, after: WantedVariants) -> dict[str, VariantOutcome]:
     """What becomes of each package."""
     return {each.package: each.outcome for each in difference(before, after)}
 

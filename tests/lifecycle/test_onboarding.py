@@ -4,13 +4,13 @@ import pytest
 
 from bot import config
 from lifecycle.messages import onboarding as texts
-from lifecycle.onboarding import Found, found
+from lifecycle.onboarding import FoundContent, found
 from lifecycle.policy import BrokenPolicy, Policy
 
 TAGS = ("refs/tags/net/core/v2", "refs/tags/net/core/v10", "refs/tags/v1.2.3", "refs/tags/old/v1")
 
 
-def seen(*packages: str, codeowners: str = "") -> Found:
+def seen(*packages: str, codeowners: str = "") -> FoundContent:
     return found("main", packages, TAGS, codeowners)
 
 

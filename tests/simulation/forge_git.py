@@ -104,7 +104,10 @@ class MemoryGit(StoredObjects):
             raise GitError("fatal: refusing to merge unrelated histories")
         if base in (ours, theirs):
             return self.commit(theirs if base == ours else ours).tree
-        tree, conflicts = merge(MemoryHistory(self.objects, lambda _: {}), ours, theirs)
+        try:
+            tree, conflicts = merge(MemoryHistory(self.objects, lambda _: {}), ours, theirs)
+        except NotImplementedError:
+            return None  # a forge may find a conflict in what git would merge by following renames
         return None if conflicts else tree
 
     def diff(self, old: str | None, new: str) -> tuple[FileDiff, ...]:

@@ -8,7 +8,7 @@ from gitlab.exceptions import GitlabAuthenticationError
 
 from bot.forges.gitlab.http import Clients
 from bot.forges.gitlab.setting_key import TITLE, KeySetup
-from bot.forges.gitlab.setting_projects import Place
+from bot.forges.gitlab.setting_projects import ProjectOrGroup
 from tests.stories.gitlab_people import GitLabPerson
 from tests.stories.real import RealWorld
 from tests.stories.world import World, package
@@ -35,7 +35,7 @@ def _sets_up(play: RealWorld, owner: GitLabPerson) -> list[str]:
     """The owner has the branch left to the bot, as `porchbot setup gitlab` does; what is said."""
     said: list[str] = []
     with _clients(play, owner) as (asks, bot):
-        place = Place("projects", owner.project.attributes)
+        place = ProjectOrGroup("projects", owner.project.attributes)
         KeySetup(asks, bot, said.append, dry_run=False).project(place)
     return said
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bot.cli import dryrun
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from bot.cli.reaching import place_of
 from bot.cli.references import Reference
-from bot.dryrun import Place
+from bot.dryrun import DryRunScope
 from bot.forges.github.forge import GitHub
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
@@ -69,14 +69,14 @@ class Command:
         """The exit status, and what it prints as JSON."""
         self._capsys.readouterr()
         named = f"acme/blueprints#{number}"
-        status = dryrun.run(named, Wanted(), rules, as_json=True, maker=PipelineMaker)
+        status = dryrun.run(named, RunnerOptions(), rules, as_json=True, maker=PipelineMaker)
         return status, json.loads(self._capsys.readouterr().out)
 
     def prints(self, number: int, rules: Path | None = None) -> str:
         """What it prints for people."""
         self._capsys.readouterr()
         named = f"acme/blueprints#{number}"
-        dryrun.run(named, Wanted(), rules, as_json=False, maker=PipelineMaker)
+        dryrun.run(named, RunnerOptions(), rules, as_json=False, maker=PipelineMaker)
         said = self._capsys.readouterr()
         return said.out or said.err
 
@@ -141,7 +141,7 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
     assert not play.author.tags()
 
 
-async def seen(number: int, folder: Path) -> Place:
+async def seen(number: int, folder: Path) -> DryRunScope:
     async with AsyncExitStack() as stack:
         return await place_of(Reference(number, "acme/blueprints"), stack, folder)
 
@@ -186,8 +186,8 @@ def test_what_cannot_be_read_ends_with_2(
     play: RealWorld, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Short-cut: a pull request that is not there is one that is not ready."""
-    assert dryrun.run("acme/blueprints#77", Wanted(), None, as_json=False) == 2
-    assert dryrun.run("acme/elsewhere#1", Wanted(), None, as_json=False) == 2
+    assert dryrun.run("acme/blueprints#77", RunnerOptions(), None, as_json=False) == 2
+    assert dryrun.run("acme/elsewhere#1", RunnerOptions(), None, as_json=False) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert "is ready: the App is not installed in acme/elsewhere" in said.err

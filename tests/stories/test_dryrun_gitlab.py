@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.cli import dryrun
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
 from tests.stories.world import package
@@ -42,7 +42,7 @@ def as_person(play: RealWorld, monkeypatch: pytest.MonkeyPatch, login: str) -> N
 def check(named: str, printed: Printed) -> tuple[int, str]:
     """The exit status, and what is printed for people."""
     printed.readouterr()
-    status = dryrun.run(named, Wanted(), None, as_json=False, maker=PipelineMaker)
+    status = dryrun.run(named, RunnerOptions(), None, as_json=False, maker=PipelineMaker)
     said = printed.readouterr()
     return status, said.out or said.err
 
@@ -62,7 +62,7 @@ def test_the_bot_says_what_its_statuses_say_and_writes_nothing(
     named = f"{play.forge.web_url}/acme/blueprints/-/merge_requests/{number}/diffs"
     capsys.readouterr()
 
-    status = dryrun.run(named, Wanted(), None, as_json=True, maker=PipelineMaker)
+    status = dryrun.run(named, RunnerOptions(), None, as_json=True, maker=PipelineMaker)
 
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (status, found["answer"], found["repository"]) == (1, "not ready", "acme/blueprints")

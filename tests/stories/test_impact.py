@@ -7,7 +7,7 @@ import pytest
 
 from bot.cli import dryrun
 from bot.cli.dropin import CommandFailure
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.calls import CHECK, CHECKS, PROPOSALS
@@ -477,7 +477,7 @@ def test_the_command_line_says_what_the_check_says(
     Command(play, capsys, monkeypatch)
     before = len(play.forge.faults.calls(play.caller))
 
-    found, _ = dryrun.impact(f"acme/blueprints#{number}", Wanted(), maker=PipelineMaker)
+    found, _ = dryrun.impact(f"acme/blueprints#{number}", RunnerOptions(), maker=PipelineMaker)
 
     assert found is not None
     assert texts.title(found) == title
@@ -488,4 +488,4 @@ def test_the_command_line_says_what_the_check_says(
     assert not [c for c in asked if c.method != "GET" and not c.path.endswith(reads)]
     broken = proposes(play, "people/broken", {".porchbot.yaml": "nonsense: 1\n"})
     with pytest.raises(CommandFailure, match=r"rules of its head cannot be read: .*nonsense"):
-        dryrun.impact(f"acme/blueprints#{broken}", Wanted(), maker=PipelineMaker)
+        dryrun.impact(f"acme/blueprints#{broken}", RunnerOptions(), maker=PipelineMaker)

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.cli import dryrun
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
@@ -172,7 +172,7 @@ def test_the_command_line_says_the_same_of_variants(
     title, text = says(play, number)
     Command(play, capsys, monkeypatch)
 
-    found, _ = dryrun.impact(f"acme/blueprints#{number}", Wanted(), maker=PipelineMaker)
+    found, _ = dryrun.impact(f"acme/blueprints#{number}", RunnerOptions(), maker=PipelineMaker)
 
     assert found is not None
     assert texts.title(found) == title

@@ -8,12 +8,12 @@ from github.CheckRun import CheckRun
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from bot.cli.demo.client import Client, Proposal, Remark
+from bot.cli.demo.client import DemoClient, DemoProposal, Remark
 from lifecycle.facts.checks import VALIDATE
 from lifecycle.terms import AS_WRITTEN
 
 
-class AtGitHub(Client):
+class AtGitHub(DemoClient):
     """What people do at GitHub."""
 
     error_shown = "a validator reports an error at its line"
@@ -44,11 +44,11 @@ class AtGitHub(Client):
         found = self._repository().get_issue(number).get_comments()
         return [each.body for each in found if each.id > comment]
 
-    def proposal(self, number: int) -> Proposal:
+    def proposal(self, number: int) -> DemoProposal:
         """As `Client` has it."""
         return _shown(self._repository().get_pull(number))
 
-    def proposal_of(self, branch: str) -> Proposal | None:
+    def proposal_of(self, branch: str) -> DemoProposal | None:
         """As `Client` has it."""
         owner = self.full_name.split("/")[0]
         pulls = self._repository().get_pulls(state="open", head=f"{owner}:{branch}")
@@ -124,8 +124,8 @@ class AtGitHub(Client):
         return client.get_repo(self.full_name)
 
 
-def _shown(pull: PullRequest) -> Proposal:
-    return Proposal(
+def _shown(pull: PullRequest) -> DemoProposal:
+    return DemoProposal(
         number=pull.number,
         head=pull.head.sha,
         draft=pull.draft,

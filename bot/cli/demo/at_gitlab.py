@@ -5,14 +5,14 @@ from typing import Any
 
 import gitlab
 
-from bot.cli.demo.client import Client, Proposal, Remark
+from bot.cli.demo.client import DemoClient, DemoProposal, Remark
 from lifecycle.messages import forges
 from lifecycle.terms import NAME
 
 _ENDS = {"success": "success", "failed": "failure"}
 
 
-class AtGitLab(Client):
+class AtGitLab(DemoClient):
     """What people do at GitLab."""
 
     error_shown = "a validator reports an error, in a thread at its line"
@@ -49,11 +49,11 @@ class AtGitLab(Client):
         """As `Client` has it."""
         return [each.body for each in self._notes(number) if each.id > comment]
 
-    def proposal(self, number: int) -> Proposal:
+    def proposal(self, number: int) -> DemoProposal:
         """As `Client` has it."""
         return _shown(self._request(number))
 
-    def proposal_of(self, branch: str) -> Proposal | None:
+    def proposal_of(self, branch: str) -> DemoProposal | None:
         """As `Client` has it."""
         wanted = {"state": "opened", "source_branch": branch}
         found = self._project().mergerequests.list(get_all=True, **wanted)
@@ -150,10 +150,10 @@ class AtGitLab(Client):
         return client.projects.get(self.full_name, lazy=True)
 
 
-def _shown(request: Any) -> Proposal:
+def _shown(request: Any) -> DemoProposal:
     merged = request.state == "merged"
     commits = (request.merge_commit_sha, request.squash_commit_sha, request.sha)
-    return Proposal(
+    return DemoProposal(
         number=int(request.iid),
         head=str(request.sha),
         draft=bool(request.draft),

@@ -28,7 +28,7 @@ class StoryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DemoAccount:
     """A user of the forge with a token."""
 
     login: str
@@ -37,7 +37,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class DemoProposal:
     """A pull request or merge request, as it is shown now."""
 
     number: int
@@ -57,7 +57,7 @@ class Remark:
     text: str
 
 
-class Client(ABC):
+class DemoClient(ABC):
     """What people do with one repository, each with a token of their own.
 
     Attributes:
@@ -74,7 +74,7 @@ class Client(ABC):
     def __init__(self, info: dict[str, Any]) -> None:
         self._info = info
         self._people = {
-            u["login"]: Account(u["login"], u["token"], u["role"]) for u in info["users"]
+            u["login"]: DemoAccount(u["login"], u["token"], u["role"]) for u in info["users"]
         }
         self.full_name = str(info["repositories"][0]["full_name"])
         self.base = str(info["repositories"][0]["default_branch"])
@@ -128,11 +128,11 @@ class Client(ABC):
         """The texts of later comments."""
 
     @abstractmethod
-    def proposal(self, number: int) -> Proposal:
+    def proposal(self, number: int) -> DemoProposal:
         """A proposal as it is now."""
 
     @abstractmethod
-    def proposal_of(self, branch: str) -> Proposal | None:
+    def proposal_of(self, branch: str) -> DemoProposal | None:
         """The open proposal of a branch, or None."""
 
     @abstractmethod

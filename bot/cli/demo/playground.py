@@ -27,7 +27,7 @@ from urllib.request import urlopen
 import bot
 from bot.cli.demo.balancer import Balancer
 from bot.cli.demo.kept import Kept, NotStartedError, stop
-from bot.cli.demo.sandboxes import SandboxError, sandboxes
+from bot.cli.demo.sandboxes import DemoForgeError, sandboxes
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 
@@ -184,7 +184,7 @@ class Playground:
                 found = pool.map(lambda each: each.start(bot_url, source, known), self._sandboxes)
                 for settings in found:
                     self._environment = {**self._environment, **settings}
-        except SandboxError as error:
+        except DemoForgeError as error:
             raise PlaygroundError(f"{error} ({self._last_words()})") from error
         forges = {each.dialect: each.info() for each in self._sandboxes}
         self._info = {

@@ -41,11 +41,11 @@ Spawn = Callable[[list[str], Mapping[str, str], int | None], "subprocess.Popen[s
 """Starts a process: its command, its environment, and where its output goes (None: to the log)."""
 
 
-class SandboxError(Exception):
+class DemoForgeError(Exception):
     """A sandbox forge could not be started, or the bot not be made known there."""
 
 
-class Sandbox(ABC):
+class DemoForge(ABC):
     """One sandbox forge, with the same people and the same repository in each dialect.
 
     Attributes:
@@ -93,7 +93,7 @@ class Sandbox(ABC):
         child = self.child = self._spawn(command, os.environ, subprocess.PIPE)
         line = child.stdout.readline() if child.stdout else ""
         if not line:
-            raise SandboxError(f"the {self.title} forge did not start")
+            raise DemoForgeError(f"the {self.title} forge did not start")
         self._ready = json.loads(line)
         return self._make_known(bot_url, environment)
 
@@ -132,7 +132,7 @@ class Sandbox(ABC):
         """What `start` does once the forge answers, and what it returns."""
 
 
-class GitHubSandbox(Sandbox):
+class GitHubSandbox(DemoForge):
     """A GitHub, where the bot is an App."""
 
     dialect = "github"
@@ -146,7 +146,7 @@ class GitHubSandbox(Sandbox):
         try:
             granted = manifest.read()
         except ManifestError as error:
-            raise SandboxError(str(error)) from error
+            raise DemoForgeError(str(error)) from error
         state = super()._begins(bot_url, source)
         # What no gate lets through cannot be merged by hand either. The owner may push to the
         # branch, to configure it.
@@ -178,7 +178,7 @@ class GitHubSandbox(Sandbox):
         }
 
 
-class GitLabSandbox(Sandbox):
+class GitLabSandbox(DemoForge):
     """A GitLab, where `porchbot setup gitlab` makes account, webhooks and protections."""
 
     dialect = "gitlab"
@@ -202,17 +202,17 @@ class GitLabSandbox(Sandbox):
             check=False,
         )
         if done.returncode:
-            raise SandboxError(f"the bot could not be set up at GitLab: {done.stderr.strip()}")
+            raise DemoForgeError(f"the bot could not be set up at GitLab: {done.stderr.strip()}")
         try:
             (instance,) = gitlabs.stored(open_vault(environment, state_folder(environment)))
         except VaultError as error:
-            raise SandboxError(str(error)) from error
+            raise DemoForgeError(str(error)) from error
         # Who sends a webhook by hand speaks for the whole instance.
         self._secret = hooks.of_instance(instance).secrets.token(hooks.INSTANCE)
         return {}
 
 
-def sandboxes(dialect: str, folder: Path, name: str, spawn: Spawn) -> list[Sandbox]:
+def sandboxes(dialect: str, folder: Path, name: str, spawn: Spawn) -> list[DemoForge]:
     """The sandbox forges of a playground.
 
     Args:
@@ -221,7 +221,7 @@ def sandboxes(dialect: str, folder: Path, name: str, spawn: Spawn) -> list[Sandb
         name: Likewise.
         spawn: Likewise.
     """
-    kinds: tuple[type[Sandbox], ...] = (GitHubSandbox, GitLabSandbox)
+    kinds: tuple[type[DemoForge], ...] = (GitHubSandbox, GitLabSandbox)
     return [kind(folder, name, spawn) for kind in kinds if dialect in (kind.dialect, BOTH)]
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from bot import config
 from bot.cli.demo.at_github import AtGitHub
 from bot.cli.demo.at_gitlab import AtGitLab
-from bot.cli.demo.client import Client, StoryError
+from bot.cli.demo.client import DemoClient, StoryError
 from bot.cli.demo.files import CONFIGURATION, DEPLOYMENT, KPTFILE, label, with_window
 from bot.cli.demo.playground import Playground, PlaygroundError
 from lifecycle import names
@@ -27,7 +27,7 @@ from lifecycle.policy import ShownStage
 CLOSED = "nobody is on call"
 """Why the demo's window is closed."""
 
-CLIENTS: Mapping[str, type[Client]] = {"github": AtGitHub, "gitlab": AtGitLab}
+CLIENTS: Mapping[str, type[DemoClient]] = {"github": AtGitHub, "gitlab": AtGitLab}
 """What people use, by the forge's dialect."""
 
 

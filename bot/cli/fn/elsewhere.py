@@ -11,7 +11,7 @@ from typing import Final
 
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.configured import configured
-from bot.cli.fn.options import Wanted
+from bot.cli.fn.options import RunnerOptions
 from cadlib.errors import PackageError, Place
 from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner import choose, settings
@@ -30,7 +30,7 @@ package that is read."""
 class Elsewhere:
     """Runs functions in an event loop of its own, which begins when it is made."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: RunnerOptions) -> None:
         self._wanted = wanted
         self._settings = None if wanted.address else _settings(wanted)
         self._loop = asyncio.Runner()
@@ -95,7 +95,7 @@ class Elsewhere:
             found.close()
 
 
-def _settings(wanted: Wanted) -> RunnerSettings:
+def _settings(wanted: RunnerOptions) -> RunnerSettings:
     if wanted.config:
         found = configured(wanted.config)
         usual = found.policy.usual

@@ -17,7 +17,7 @@ POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RunnerOptions:
     """How functions that are not built in are run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Wanted:
         return tuple(form.prefixes) if "builtin" in form.runtimes else None
 
 
-def wanted(given: Mapping[str, Any]) -> Wanted:
+def wanted(given: Mapping[str, Any]) -> RunnerOptions:
     """Return what a command's options say; fail where they do not go together."""
     if given.get("mount"):
         raise CommandFailure(
@@ -66,7 +66,7 @@ def wanted(given: Mapping[str, Any]) -> Wanted:
         )
     if bool(given["runner_cert"]) != bool(given["runner_key"]):
         raise CommandFailure("--runner-cert and --runner-key belong together: give both, or none")
-    return Wanted(
+    return RunnerOptions(
         address=given["runner"],
         ca=given["runner_ca"],
         certificate=given["runner_cert"],

@@ -23,7 +23,7 @@ from fnrunner.contract.errors import (
 
 if TYPE_CHECKING:
     from bot.cli.fn.elsewhere import Elsewhere
-    from bot.cli.fn.options import Wanted
+    from bot.cli.fn.options import RunnerOptions
 
 
 class Functions:
@@ -33,7 +33,7 @@ class Functions:
         wanted: Where, and how, images that are not built in are run.
     """
 
-    def __init__(self, wanted: "Wanted") -> None:
+    def __init__(self, wanted: "RunnerOptions") -> None:
         self._wanted = wanted
         self._elsewhere: Elsewhere | None = None
 

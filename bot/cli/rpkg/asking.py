@@ -179,7 +179,7 @@ def _answered(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> None:
         raise CommandFailure("the bot refused it; the reason stands above")
 
 
-def awaited(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> spoken.Answer:
+def awaited(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> spoken.BotAnswer:
     """Wait for the answer to a comment.
 
     Raises:

@@ -18,9 +18,9 @@ from bot.cli import terminal
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import sources
 from bot.cli.rpkg.bar import Bar
-from bot.cli.rpkg.jobs import Found, Job
+from bot.cli.rpkg.jobs import Job, SurveyedPackages
 from bot.cli.rpkg.session import Session, opened
-from bot.cli.rpkg.spoken import Answer, Said, Speaker, answer_to
+from bot.cli.rpkg.spoken import BotAnswer, Said, Speaker, answer_to
 from bot.cli.rpkg.tables import table
 from lifecycle import bulk
 from lifecycle.boxes import MOST_OPEN
@@ -189,7 +189,7 @@ class BulkRun:
             return
         await self._until_done(found)
 
-    async def _until_done(self, found: Found) -> None:
+    async def _until_done(self, found: SurveyedPackages) -> None:
         first = {item.key: item for item in found.items}
         until = self._clock() + self._how.wait
         while True:
@@ -212,7 +212,7 @@ class BulkRun:
             await self._sleep(_PAUSE if asked else _POLL)
             found = await self._look(first)
 
-    async def _look(self, first: dict[str, BulkItem]) -> Found:
+    async def _look(self, first: dict[str, BulkItem]) -> SurveyedPackages:
         """Look again at what was shown; what is chosen no more is done."""
         found = await self._job.find(self._session)
         now = {item.key: item for item in found.items}
@@ -235,7 +235,7 @@ class BulkRun:
             self._ended[item.key] = ended
         return ended
 
-    def _came(self, item: BulkItem, answer: Answer | None, said: Said) -> BulkItem:
+    def _came(self, item: BulkItem, answer: BotAnswer | None, said: Said) -> BulkItem:
         if answer is None:
             why = f"no answer within {self._how.timeout} seconds; see {said.url}"
             return replace(item, state=BulkState.FAILED, reason=why)
@@ -246,7 +246,7 @@ class BulkRun:
             return replace(item, state=BulkState.OPEN, reason=text)
         return replace(item, state=BulkState.DONE)
 
-    async def _ask(self, item: BulkItem, found: Found) -> None:
+    async def _ask(self, item: BulkItem, found: SurveyedPackages) -> None:
         ask = found.asks[item.key]
         self._job.asked.add(item.key)
         on_dashboard = ask.number == 0
@@ -258,7 +258,7 @@ class BulkRun:
         self._bar.clear()
         terminal.say(f"{found.names[item.key]}: asked in {said.url}", err=True)
 
-    def _plan(self, found: Found) -> BulkPlan:
+    def _plan(self, found: SurveyedPackages) -> BulkPlan:
         self._names |= found.names
         how = self._how
         return bulk.plan(found.items, found.graph, most=how.most, go_on=how.go_on)
@@ -297,7 +297,7 @@ class BulkRun:
         return "; ".join(said)
 
 
-def _shown(found: Found, plan: BulkPlan) -> Iterator[str]:
+def _shown(found: SurveyedPackages, plan: BulkPlan) -> Iterator[str]:
     rows = [
         (str(number), found.names[item.key], item.change, _state(item))
         for number, wave in enumerate(plan.waves, start=1)

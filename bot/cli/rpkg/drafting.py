@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import jobs, selecting
 from bot.cli.rpkg.asking import written
-from bot.cli.rpkg.jobs import Ask, Found
+from bot.cli.rpkg.jobs import Ask, SurveyedPackages
 from bot.cli.rpkg.session import Seen, Session, asked_before, graph_with, package_of
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.spoken import answer_to
@@ -56,7 +56,7 @@ class _Drafts(ABC):
     ) -> _Wanted | str:
         """What is to be done to a package, or why nothing can be; "" where nothing is to be."""
 
-    async def find(self, session: Session) -> Found:
+    async def find(self, session: Session) -> SurveyedPackages:
         """As `Job` has it."""
         every = await session.look(dashboard=True)
         own = graph_with([each.source for each in every], {})
@@ -76,7 +76,9 @@ class _Drafts(ABC):
                 items.append(item)
                 asks[item.key] = Ask(seen, 0, wanted.text)
                 named[item.key] = name
-        return Found(items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph)
+        return SurveyedPackages(
+            items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph
+        )
 
 
 async def _item(session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted) -> BulkItem:
@@ -138,7 +140,7 @@ async def _closed(session: Session, seen: Seen, path: str, wanted: _Wanted) -> s
     return ""
 
 
-class Upgrades(_Drafts):
+class UpgradeJob(_Drafts):
     """Packages upgraded to newer revisions of their upstreams.
 
     Args:
@@ -183,10 +185,10 @@ class Upgrades(_Drafts):
         )
 
 
-class Together(Upgrades):
+class Together(UpgradeJob):
     """Packages upgraded by one pull request for each repository."""
 
-    async def find(self, session: Session) -> Found:
+    async def find(self, session: Session) -> SurveyedPackages:
         """As `Job` has it."""
         found = await super().find(session)
         every: dict[int, list[BulkItem]] = {}
@@ -207,7 +209,7 @@ class Together(Upgrades):
         return replace(found, items=tuple(items), asks=asks, names=named, packages=many)
 
     async def _one(
-        self, session: Session, several: Sequence[BulkItem], found: Found
+        self, session: Session, several: Sequence[BulkItem], found: SurveyedPackages
     ) -> tuple[BulkItem, Ask]:
         seen = found.asks[several[0].key].seen
         paths = [each.package.path or "." for each in several]

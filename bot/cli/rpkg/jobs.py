@@ -25,7 +25,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SurveyedPackages:
     """What a look at everything finds.
 
     Attributes:
@@ -60,7 +60,7 @@ class Job(Protocol):
     published: bool
     asked: set[str]
 
-    async def find(self, session: Session) -> Found:
+    async def find(self, session: Session) -> SurveyedPackages:
         """Look at everything."""
 
 

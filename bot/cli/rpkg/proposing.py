@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from bot.cli.rpkg import jobs
-from bot.cli.rpkg.jobs import Ask, Found
+from bot.cli.rpkg.jobs import Ask, SurveyedPackages
 from bot.cli.rpkg.session import Seen, Session, graph_with, package_of
 from bot.cli.rpkg.spoken import answer_to, said_before
 from bot.config import package_ledger
@@ -68,7 +68,7 @@ class _Pulls(ABC):
     def text(self, pull: ListedProposal) -> str:
         """The command for one."""
 
-    async def find(self, session: Session) -> Found:
+    async def find(self, session: Session) -> SurveyedPackages:
         """As `Job` has it."""
         every = await session.look(dashboard=False)
         items, asks, named, left = list[BulkItem](), dict[str, Ask](), dict[str, str](), []
@@ -90,7 +90,9 @@ class _Pulls(ABC):
                 asks[item.key] = Ask(seen, pull.number, self.text(pull))
                 named[item.key] = name
         graph = graph_with([each.source for each in every], {})
-        return Found(items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph)
+        return SurveyedPackages(
+            items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph
+        )
 
     def _left(self, seen: Seen, touched: _Touched, marks: Mapping[str, PackageMarks]) -> str | None:
         """Why a pull request is left out, "" where it is about something else; None if it is not.

@@ -12,7 +12,7 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import sources, speaking
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.spoken import Heard, Said, Speaker, said_before
-from bot.dryrun import Place
+from bot.dryrun import DryRunScope
 from bot.forges.port import Forge, ForgeRefusedError, ListedProposal
 from bot.git.port import GitBusyError, History
 from lifecycle import names
@@ -61,7 +61,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    place: Place
+    place: DryRunScope
     speaker: Speaker
 
 
@@ -126,7 +126,7 @@ class Session:
         """The forge of a repository."""
         return self._place(seen).forge
 
-    def _place(self, seen: Seen) -> Place:
+    def _place(self, seen: Seen) -> DryRunScope:
         return next(o.place for o in self._opened if o.place.repository.id.number == seen.number)
 
     async def upstreams(self, seen: Sequence[Seen], graph: Graph) -> Mapping[str, Source | str]:

@@ -21,7 +21,7 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.reaching import place_of
 from bot.cli.references import Reference
 from bot.cli.rpkg import speaking
-from bot.dryrun import NotToldError, Place
+from bot.dryrun import DryRunScope, NotToldError
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.git.port import EVERYTHING, GitBusyError
 from bot.git.process import execute, users_environment
@@ -187,7 +187,7 @@ def on_disk(folder: Path, stack: ExitStack) -> Source:
     )
 
 
-async def reached(name: str, stack: AsyncExitStack, folder: Path) -> Place:
+async def reached(name: str, stack: AsyncExitStack, folder: Path) -> DryRunScope:
     """Reach a repository at the forge, as its caller may.
 
     Args:
@@ -208,7 +208,7 @@ async def reached(name: str, stack: AsyncExitStack, folder: Path) -> Place:
         ) from error
 
 
-async def as_it_is(place: Place, stack: ExitStack) -> Source:
+async def as_it_is(place: DryRunScope, stack: ExitStack) -> Source:
     """Fetch a repository, and read its default branch.
 
     Args:

@@ -63,7 +63,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BotAnswer:
     """What the bot said to a comment.
 
     Attributes:
@@ -118,12 +118,12 @@ class Speaker(Protocol):
         """
 
 
-def answer_to(comment: int, heard: Iterable[Heard]) -> Answer | None:
+def answer_to(comment: int, heard: Iterable[Heard]) -> BotAnswer | None:
     """Return what the bot answered to just this comment; None where it has not yet."""
     for each in heard:
         if each.ours and _answers(each.body, comment):
             text = visible(_LAST.sub("", each.body)).strip()
-            return Answer(text=text, refused=_REFUSED.search(text) is not None)
+            return BotAnswer(text=text, refused=_REFUSED.search(text) is not None)
     return None
 
 

@@ -8,7 +8,7 @@ import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import asking, bulk, dry, selecting, sources
-from bot.cli.rpkg.drafting import Together, Upgrades
+from bot.cli.rpkg.drafting import Together, UpgradeJob
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
 from lifecycle import names
@@ -84,7 +84,7 @@ def command(
     if selector is not None:
         if discover or folders or number:
             raise CommandFailure("--selector goes with --repository alone. Leave the others out")
-        kind = Together if together else Upgrades
+        kind = Together if together else UpgradeJob
         job = kind(selector, _revision_of(args), given)
         bulk.run(job, repositories, bulk.how(how, timeout))
         return

@@ -27,7 +27,7 @@ from bot.forges import timed
 from bot.forges.budget import Account
 from bot.forges.exchange import (
     MOST_PAGES,
-    Answer,
+    ForgeAnswer,
     ForgeTime,
     Pool,
     ask,
@@ -65,7 +65,7 @@ _PASSING = ("something went wrong while executing your query", "was submitted to
 
 
 @dataclass(frozen=True, slots=True)
-class GitHubAnswer(Answer):
+class GitHubAnswer(ForgeAnswer):
     """What GitHub answered."""
 
     @property

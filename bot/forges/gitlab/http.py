@@ -20,7 +20,7 @@ from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges import timed
 from bot.forges.budget import Account
-from bot.forges.exchange import Answer, ForgeTime, Pool, ask, call, send
+from bot.forges.exchange import ForgeAnswer, ForgeTime, Pool, ask, call, send
 from bot.forges.gitlab import limits
 from bot.forges.gitlab.limits import Cost
 from bot.forges.port import (
@@ -62,7 +62,7 @@ class TooLargeError(ForgeRefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class GitLabAnswer(Answer):
+class GitLabAnswer(ForgeAnswer):
     """What GitLab answered."""
 
     @property

@@ -25,7 +25,7 @@ _WORST = (CheckState.FAILURE, CheckState.UNKNOWN, CheckState.PENDING, CheckState
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StatusPipeline:
     """A pipeline that statuses of a merge request are put into.
 
     Attributes:
@@ -87,7 +87,7 @@ def _newest_pipeline(every: Sequence[JSONObject], ours: Collection[str]) -> Newe
     return NewestPipeline(last, bool(others), worst(others))
 
 
-def placed(known: Mapping[str, NewestPipeline], shown: Shown) -> tuple[Place, ...]:
+def placed(known: Mapping[str, NewestPipeline], shown: Shown) -> tuple[StatusPipeline, ...]:
     """The pipelines of which one counts for a merge request, the one of its own first.
 
     Anybody who may put statuses can make a pipeline of either ref, so neither is left to others.
@@ -98,7 +98,9 @@ def placed(known: Mapping[str, NewestPipeline], shown: Shown) -> tuple[Place, ..
     """
     own = f"refs/merge-requests/{shown.number}/head"
     refs = (own,) if shown.fork else (own, shown.head_ref)
-    found = [Place(shown.number, ref, known.get(ref, NewestPipeline()).pipeline) for ref in refs]
+    found = [
+        StatusPipeline(shown.number, ref, known.get(ref, NewestPipeline()).pipeline) for ref in refs
+    ]
     return tuple(place for place in found if place.pipeline) or (found[-1],)
 
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bot.forges.gitlab.http import Clients, ask, failure, send
-from bot.forges.gitlab.setting_projects import MAINTAINER, Place, entries
+from bot.forges.gitlab.setting_projects import MAINTAINER, ProjectOrGroup, entries
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 
 TITLE: Final = "porchbot merges"
@@ -92,7 +92,7 @@ class KeySetup:
         self._say = say
         self._dry_run = dry_run
 
-    def project(self, project: Place) -> None:
+    def project(self, project: ProjectOrGroup) -> None:
         """Let nobody but the bot push and merge to a default branch that is protected.
 
         Raises:
@@ -133,17 +133,17 @@ class KeySetup:
         self._remove_key(project, key)
         self._say(f"Left: {what} as it was. {_NOT_LET_IN}")
 
-    def _rules(self, project: Place) -> list[Rule]:
+    def _rules(self, project: ProjectOrGroup) -> list[Rule]:
         wanted = f"read the protected branches of {project.name}"
         return list(entries(self._owner, wanted, f"{project.path}/protected_branches"))
 
-    def _may_push(self, project: Place, branch: str) -> bool:
+    def _may_push(self, project: ProjectOrGroup, branch: str) -> bool:
         """Whether GitLab lets the bot into a branch: it asks the same where the bot merges."""
         at = f"{project.path}/repository/branches/{quote(branch, safe='')}"
         found = send(self._bot, "read whether the bot may push", "GET", at)
         return found.data.get("can_push") is True
 
-    def _new_key(self, project: Place) -> tuple[int, str]:
+    def _new_key(self, project: ProjectOrGroup) -> tuple[int, str]:
         """Add a deploy key in the place of those from before; its number and title."""
         account = int(send(self._bot, "read who the bot is", "GET", "/user").data["id"])
         at = f"{project.path}/deploy_keys"
@@ -159,11 +159,11 @@ class KeySetup:
         body = {"title": title, "key": line, "can_push": True}
         return int(send(self._bot, "add a deploy key", "POST", at, body=body).data["id"]), title
 
-    def _remove_key(self, project: Place, key: int) -> None:
+    def _remove_key(self, project: ProjectOrGroup, key: int) -> None:
         at = f"{project.path}/deploy_keys/{key}"
         send(self._owner, "remove a deploy key", "DELETE", at)
 
-    def _takes_keys(self, project: Place, key: int) -> bool:
+    def _takes_keys(self, project: ProjectOrGroup, key: int) -> bool:
         """Whether the API takes a deploy key in a rule; tried where it protects no branch."""
         wanted, path = "try a deploy key in a rule", f"{project.path}/protected_branches"
         self._unprotect(project, _TRIED)  # a run that was killed left it
@@ -175,13 +175,13 @@ class KeySetup:
         finally:
             self._unprotect(project, _TRIED)
 
-    def _replace(self, project: Place, before: Rule, body: Mapping[str, object]) -> None:
+    def _replace(self, project: ProjectOrGroup, before: Rule, body: Mapping[str, object]) -> None:
         """Protect a branch anew: below Premium nothing else changes who is let in."""
         self._unprotect(project, before["name"])
         path = f"{project.path}/protected_branches"
         send(self._owner, f"protect {before['name']}", "POST", path, body=body)
 
-    def _unprotect(self, project: Place, name: str) -> None:
+    def _unprotect(self, project: ProjectOrGroup, name: str) -> None:
         path = f"{project.path}/protected_branches/{quote(name, safe='')}"
         gone = ask(self._owner, f"unprotect {name}", "DELETE", path)
         if not gone.ok and gone.status != 404:

@@ -31,7 +31,7 @@ _ACTS: Final = ("push", "merge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SetupRequest:
     """What is to be set up.
 
     Attributes:
@@ -60,7 +60,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProjectOrGroup:
     """A project or group, with what GitLab says of it."""
 
     kind: str
@@ -107,12 +107,14 @@ class PlaceSetup:
         say: Is told each thing that is, was or would be made.
     """
 
-    def __init__(self, owner: Clients, wanted: Wanted, say: Callable[[str], None]) -> None:
+    def __init__(self, owner: Clients, wanted: SetupRequest, say: Callable[[str], None]) -> None:
         self._owner = owner
         self._wanted = wanted
         self._say = say
 
-    def project(self, project: Place, ours: OurHooks, account: int, *, heard: bool) -> None:
+    def project(
+        self, project: ProjectOrGroup, ours: OurHooks, account: int, *, heard: bool
+    ) -> None:
         """Make what a project is missing.
 
         Args:
@@ -131,7 +133,7 @@ class PlaceSetup:
         self._tags(project)
         self._gates(project)
 
-    def hears(self, group: Place, ours: OurHooks) -> bool:
+    def hears(self, group: ProjectOrGroup, ours: OurHooks) -> bool:
         """Give a group a webhook for all of its projects, those to come too; needs Premium."""
         path = f"{group.path}/hooks"
         if not ask(self._owner, "look for webhooks of a group", "GET", path).ok:
@@ -160,7 +162,7 @@ class PlaceSetup:
             at = f"{path}/{there['id']}"
             send(self._owner, f"change {what}", "PUT", at, body=ours.settings(speaker))
 
-    def _branch(self, project: Place) -> None:
+    def _branch(self, project: ProjectOrGroup) -> None:
         name = str(project.about.get("default_branch") or "")
         if not name:
             self._say(f"Left: {project.name} has no branch yet. Run this again once it has.")
@@ -211,7 +213,7 @@ class PlaceSetup:
                 " gates do not let through."
             )
 
-    def _tags(self, project: Place) -> None:
+    def _tags(self, project: ProjectOrGroup) -> None:
         what = f"the protected tags {TAGS} of {project.name}"
         path = f"{project.path}/protected_tags"
         rule = self._rule(what, path, TAGS)
@@ -233,7 +235,7 @@ class PlaceSetup:
         found: Mapping[str, Any] = answer.data
         return found
 
-    def _gates(self, project: Place) -> None:
+    def _gates(self, project: ProjectOrGroup) -> None:
         off = [name for name in GATES if not project.about.get(name)]
         called = " and ".join(f"'{GATES[name]}'" for name in off)
         if not off:

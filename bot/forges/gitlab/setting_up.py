@@ -20,7 +20,13 @@ from bot.forges.gitlab import hooks
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
 from bot.forges.gitlab.setting_key import KeySetup
-from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted, entries
+from bot.forges.gitlab.setting_projects import (
+    MAINTAINER,
+    PlaceSetup,
+    ProjectOrGroup,
+    SetupRequest,
+    entries,
+)
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ForgeUntrustedError
 from bot.gitlabs import GitLabInstance, Making, Marked
 
@@ -53,7 +59,7 @@ class GitLabSetup:
     def __init__(
         self,
         owner: Clients,
-        wanted: Wanted,
+        wanted: SetupRequest,
         today: date,
         say: Callable[[str], None],
         as_bot: Callable[[str], Clients],
@@ -113,7 +119,7 @@ class GitLabSetup:
         if self._wanted.by_key and instance.token:
             self._by_key(instance.token, projects)
 
-    def _by_key(self, token: str, projects: Sequence[Place]) -> None:
+    def _by_key(self, token: str, projects: Sequence[ProjectOrGroup]) -> None:
         """Leave default branches to the bot's deploy keys."""
         bot = self._as_bot(token)
         try:
@@ -160,7 +166,7 @@ class GitLabSetup:
             )
         return str(name)
 
-    def _found(self, kind: str, path: str) -> Place:
+    def _found(self, kind: str, path: str) -> ProjectOrGroup:
         answer = ask(
             self._owner, f"find {path}", "GET", f"/{kind}/{quote(path, safe='')}", query=_LEAN
         )
@@ -171,13 +177,13 @@ class GitLabSetup:
             )
         if not answer.ok:
             raise failure(f"find {path}", answer)
-        return Place(kind, answer.data)
+        return ProjectOrGroup(kind, answer.data)
 
-    def _projects_of(self, group: Place) -> list[Place]:
+    def _projects_of(self, group: ProjectOrGroup) -> list[ProjectOrGroup]:
         wanted = {"include_subgroups": True, "archived": False, "with_shared": False}
         what = f"list the projects of {group.name}"
         listed = entries(self._owner, what, f"{group.path}/projects", wanted)
-        return [Place("projects", each) for each in listed]
+        return [ProjectOrGroup("projects", each) for each in listed]
 
     # Who the bot is.
 
@@ -203,7 +209,10 @@ class GitLabSetup:
         return int(about.data["id"])
 
     def _account(
-        self, known: GitLabInstance, groups: Sequence[Place], projects: Sequence[Place]
+        self,
+        known: GitLabInstance,
+        groups: Sequence[ProjectOrGroup],
+        projects: Sequence[ProjectOrGroup],
     ) -> tuple[GitLabInstance, int]:
         """The instance with a token that works, and the number of the bot's account."""
         if known.token:
@@ -233,7 +242,7 @@ class GitLabSetup:
             " PORCHBOT_BOT_TOKEN."
         )
 
-    def _service_account(self, group: Place | None) -> tuple[str, int] | None:
+    def _service_account(self, group: ProjectOrGroup | None) -> tuple[str, int] | None:
         """Token and number of a service account of a group, or of the instance; None if refused."""
         where = group.path if group else ""
         called = {"name": "porchbot", "username": self._wanted.login}
@@ -265,7 +274,7 @@ class GitLabSetup:
                     return int(each["id"])
         return None
 
-    def _project_token(self, project: Place) -> tuple[str, int]:
+    def _project_token(self, project: ProjectOrGroup) -> tuple[str, int]:
         """The token of a project, whose bot reaches nothing else."""
         at = f"{project.path}/access_tokens"
         token = self._token(at, Marked(at), access_level=MAINTAINER)
@@ -319,7 +328,7 @@ class GitLabSetup:
         if hidden:
             self._say(_left(lost.mark))
 
-    def _member(self, place: Place, account: int) -> None:
+    def _member(self, place: ProjectOrGroup, account: int) -> None:
         """The bot merges and tags, and sees webhooks: it is a Maintainer."""
         what = f"the bot as a Maintainer of {place.name}"
         wanted = f"make {what}"

@@ -175,7 +175,9 @@ class StatusChecks(ServiceChecks):
             if not waits or not await self._stands(check, there):
                 await self._carry_out(check, there)
 
-    async def _carry_out(self, check: SetCheck, there: tuple[pipelines.Place | None, ...]) -> None:
+    async def _carry_out(
+        self, check: SetCheck, there: tuple[pipelines.StatusPipeline | None, ...]
+    ) -> None:
         if check.run is None and check.after and self.may_change_threads(check):
             for place in there:
                 begun = await self._put(check, "running", place, passing=True)
@@ -186,17 +188,17 @@ class StatusChecks(ServiceChecks):
         for place in there:
             await self._set(check, place)
 
-    def _places(self, found: tuple[JSONObject, ...], head: Sha) -> list[pipelines.Place]:
+    def _places(self, found: tuple[JSONObject, ...], head: Sha) -> list[pipelines.StatusPipeline]:
         """The pipelines of all merge requests with this head."""
         return self._placed(pipelines.by_ref(found, ()), head)
 
     def _placed(
         self, known: Mapping[str, pipelines.NewestPipeline], head: Sha
-    ) -> list[pipelines.Place]:
+    ) -> list[pipelines.StatusPipeline]:
         every = (pipelines.placed(known, shown) for shown in self._at_head(head))
         return [place for places in every for place in places]
 
-    async def _set(self, check: SetCheck, place: pipelines.Place | None) -> None:
+    async def _set(self, check: SetCheck, place: pipelines.StatusPipeline | None) -> None:
         if check.status is Status.COMPLETED and check.conclusion is not None:
             answer = await self._finish(check, _SPELLED[check.conclusion], place)
         else:
@@ -208,7 +210,7 @@ class StatusChecks(ServiceChecks):
         raise failure(_WANTED, answer)
 
     async def _finish(
-        self, check: SetCheck, state: str, place: pipelines.Place | None
+        self, check: SetCheck, state: str, place: pipelines.StatusPipeline | None
     ) -> GitLabAnswer:
         """Put what has come to an end; where that is no transition, it begins anew before."""
         answer = await self._put(check, state, place)
@@ -217,7 +219,7 @@ class StatusChecks(ServiceChecks):
         begun = await self._put(check, "running", place, passing=True)
         return await self._put(check, state, place) if begun.ok else begun
 
-    async def _wait(self, check: SetCheck, place: pipelines.Place | None) -> GitLabAnswer:
+    async def _wait(self, check: SetCheck, place: pipelines.StatusPipeline | None) -> GitLabAnswer:
         """Put what waits: with another text than before, that takes another state."""
         for state in _WAITING:
             answer = await self._put(check, state, place)
@@ -230,7 +232,7 @@ class StatusChecks(ServiceChecks):
         self,
         check: SetCheck,
         state: str,
-        place: pipelines.Place | None,
+        place: pipelines.StatusPipeline | None,
         *,
         passing: bool = False,
     ) -> GitLabAnswer:
@@ -258,12 +260,14 @@ class StatusChecks(ServiceChecks):
         return answer
 
     async def _came_about(
-        self, check: SetCheck, answer: GitLabAnswer, place: pipelines.Place | None
+        self, check: SetCheck, answer: GitLabAnswer, place: pipelines.StatusPipeline | None
     ) -> bool:
         """Whether a transition that there is not was one that is done already."""
         return _no_transition(answer) and await self._stands(check, (place,))
 
-    async def _stands(self, check: SetCheck, there: Iterable[pipelines.Place | None]) -> bool:
+    async def _stands(
+        self, check: SetCheck, there: Iterable[pipelines.StatusPipeline | None]
+    ) -> bool:
         """Whether a status shows what it is to show in all of these pipelines."""
         me = await self._access.identity()
         read = await self._read_statuses(check.head, again=False)
@@ -293,7 +297,7 @@ class StatusChecks(ServiceChecks):
         """Names of this bot's statuses to those of its checks."""
         return {spelled(name, self._access.instance): name for name in OURS}
 
-    def _address(self, check: SetCheck, at: pipelines.Place | None, digest: str) -> str:
+    def _address(self, check: SetCheck, at: pipelines.StatusPipeline | None, digest: str) -> str:
         """The merge request, where the summary is; and what is shown, as a digest."""
         clone = urls.parts(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}{clone.path.removesuffix('.git')}/-"

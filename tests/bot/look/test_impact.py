@@ -23,7 +23,7 @@ from bot.look.impact import (
     Trial,
 )
 from bot.look.impact_places import CLOSED, MOST_ASKED, MOST_REPOSITORIES, Downstreams
-from bot.look.impact_plan import Plan, RulesTrial, Upgrades, UpgradeTrial, upgrades
+from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, UpgradeTrials, upgrades
 from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
 from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
@@ -213,7 +213,7 @@ async def test_what_others_have_leaves_room_for_what_decides_here(
         theirs[i] = replace(each, user=replace(each.user, repository=name))
     monkeypatch.setattr(impact_plan, "MOST_TRIED", 150)
     monkeypatch.setattr(impact_plan, "read", lambda *_: plan(50))
-    monkeypatch.setattr(impact_plan, "upgrades", lambda *_: Upgrades(tuple(theirs), ("net",)))
+    monkeypatch.setattr(impact_plan, "upgrades", lambda *_: UpgradeTrials(tuple(theirs), ("net",)))
 
     async def other(name: ServedName) -> Any:
         return None if "closed" in name.full_name else object()

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from bot.loop.variant_look import Wanted
+from bot.loop.variant_look import WantedDownstream
 from bot.loop.variant_waits import VariantTelling
 from lifecycle.variants.values import Downstream
 from tests.lifecycle.variants.samples import VARIANT
 
 
-def _wanted(package: str) -> Wanted:
+def _wanted(package: str) -> WantedDownstream:
     spec = replace(VARIANT.spec, downstream=Downstream("live", package))
-    return Wanted(variant=replace(VARIANT, spec=spec), file="", branch="", book=None)
+    return WantedDownstream(variant=replace(VARIANT, spec=spec), file="", branch="", book=None)
 
 
 def test_how_many_are_still_to_be_opened() -> None:

@@ -103,7 +103,7 @@ async def test_branches_without_a_pull_request_cost_a_bounded_number_of_requests
     kept = range(max(1, count - MOST_PROBED + 1), count + 1)
     assert asked == [f"{folder}{n}" for n in kept]
     telling = VariantTelling()
-    wanted = variant_look.Wanted(variant=variant, file="", branch="", book=None)
+    wanted = variant_look.WantedDownstream(variant=variant, file="", branch="", book=None)
     telling.crowded(wanted, going.crowded["a/b"])
     told = [f"Not looked at: {count - MOST_PROBED} older draft"] if count > MOST_PROBED else []
     assert [each.why.partition(" without")[0].removesuffix("s") for each in telling.waits] == told

@@ -13,7 +13,7 @@ import pytest
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.look.published import PublishedTags
 from bot.upstream.elsewhere import Came
-from bot.upstream.places import Place
+from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.routes import PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
@@ -375,7 +375,7 @@ async def test_what_nobody_published_is_not_the_newest_and_has_no_number(stage: 
         assert fault is UpstreamFault.MISSING
         assert f"is not what was published: {why}, so no approval is known" in said
     for ref, unpublished in (("v9", True), ("v2", False)):  # as a rule for variants names it
-        found = await served.fetch(Place(BLUEPRINTS, "net/core"), ref)
+        found = await served.fetch(ServedPackage(BLUEPRINTS, "net/core"), ref)
         assert (found.revision, found.unpublished) == (int(ref[1:]), unpublished)
 
 
@@ -411,7 +411,7 @@ async def test_a_tag_that_names_no_commit_is_refused(stage: Stage, ref: str) -> 
 
     served = stage.upstreams._served
     with pytest.raises(UpstreamError, match=f"{ref} of acme/blueprints//net/core names no commit"):
-        await served.fetch(Place(BLUEPRINTS, "net/core"), ref)
+        await served.fetch(ServedPackage(BLUEPRINTS, "net/core"), ref)
 
 
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.bar import bar
 from bot.cli.rpkg.bulk import BulkRun, How
-from bot.cli.rpkg.jobs import Ask, Found
+from bot.cli.rpkg.jobs import Ask, SurveyedPackages
 from bot.cli.rpkg.spoken import Heard, Said, answer_to, refusal, said_before
 from lifecycle import records
 from lifecycle.bulk import BulkItem, BulkState
@@ -88,7 +88,7 @@ class FakeJob:
     published: bool = True
     asked: set[str] = field(default_factory=set)
 
-    async def find(self, session: Any) -> Found:
+    async def find(self, session: Any) -> SurveyedPackages:
         del session
         seen: Any = FakeSeen(self.forge)
         items, asks = [], {}
@@ -107,7 +107,7 @@ class FakeJob:
             Package("x", name): Upstream(Package("x", above), "v1") if above else None
             for name, above in self.packages.items()
         }
-        return Found(
+        return SurveyedPackages(
             items=tuple(items),
             asks=asks,
             names={item.key: item.key for item in items},

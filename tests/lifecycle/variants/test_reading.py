@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cadlib.yaml import Document, FieldPath
-from lifecycle.selectors.labels import Requirement, Selector
+from lifecycle.selectors.labels import LabelSelector, Requirement
 from lifecycle.variants.problems import MOST
 from lifecycle.variants.reading import read
 from lifecycle.variants.values import Propose, Upstream
@@ -73,7 +73,7 @@ def test_all_that_a_set_says() -> None:
     assert found.problems == ()
     assert named.repositories[0].packages == ("a", "b/c")
     assert everything.selected is not None
-    assert everything.selected.selector == Selector()
+    assert everything.selected.selector == LabelSelector()
     assert teams.selected is not None
     assert teams.selected.name == "north"
     assert teams.selected.selector.requirements == (Requirement("tier", "In", ("edge",)),)

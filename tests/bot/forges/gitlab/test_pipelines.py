@@ -190,8 +190,10 @@ def test_the_names_of_branches_of_forks_are_theirs(world: World) -> None:
     found = [_status(1, "main", 5), _status(2, own, 4)]
 
     known = pipelines.by_ref(found, ())
-    assert pipelines.placed(pipelines.by_ref(found[:1], ()), shown) == (pipelines.Place(7, own, 0),)
-    assert pipelines.placed(known, shown) == (pipelines.Place(7, own, 4),)
+    assert pipelines.placed(pipelines.by_ref(found[:1], ()), shown) == (
+        pipelines.StatusPipeline(7, own, 0),
+    )
+    assert pipelines.placed(known, shown) == (pipelines.StatusPipeline(7, own, 4),)
     assert [p.pipeline for p in pipelines.placed(known, _shown(world, fork=False))] == [4, 5]
 
 
