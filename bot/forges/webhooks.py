@@ -187,6 +187,10 @@ def json_object(read: Callable[[], Any]) -> dict[str, Any]:
 def read_with(event: str, make: Callable[[], Delivery]) -> Delivery:
     """A delivery as an adapter reads it, once it can be stored.
 
+    Args:
+        event: Its kind, as the delivery says: any text.
+        make: Reads it.
+
     Raises:
         WebhookError: A field that is read is not there, or of another kind (400): the forge marks
             the delivery as failed, and it can be sent again once we read it.
@@ -195,13 +199,18 @@ def read_with(event: str, make: Callable[[], Delivery]) -> Delivery:
         delivery = make()
         check_storable(delivery)
     except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        what = str(error).encode("ascii", "backslashreplace").decode()[:200]
+        what = _ascii(error, 200)
         raise WebhookError(
             400,
-            f"A {event} delivery lacks a field that is needed, or has another kind there: {what}."
+            f"A {_ascii(event, MOST_HEADER)} delivery lacks a field that is needed, or has another kind there: {what}."
             " Report this to the makers of the bot.",
         ) from error
     return delivery
+
+
+def _ascii(said: object, most: int) -> str:
+    """What a sender may have chosen, for an answer and a log."""
+    return str(said)[:most].encode("ascii", "backslashreplace").decode()[:most]
 
 
 def wakes_of_branch(
@@ -251,6 +260,7 @@ def check_storable(delivery: Delivery) -> None:
     for number in (repository and repository.number, delivery.installation_id):
         if number is not None:
             _check_value(number)
+    _check_value(delivery.event)
     _check_value(delivery.action)
     for key, hint in delivery.wakes.items():
         _check_value(str(key))

@@ -444,3 +444,18 @@ def test_what_lacks_a_field_is_refused_and_not_lost(payload: dict[str, object]) 
         read(payload)
 
     assert raised.value.status == 400
+
+
+@pytest.mark.parametrize("kind", ["\ud800", "a\0b", "x" * 1_001], ids=["half", "zero", "long"])
+@pytest.mark.parametrize("named", ["object_kind", "event_name"])
+def test_a_kind_that_cannot_be_stored_is_refused_in_words_that_can_be_said(
+    kind: str, named: str
+) -> None:
+    """The short-cut checks what an event wakes alone: a project's template chooses its kind too,
+    which the database or the answer then fails at."""
+    with pytest.raises(WebhookError, match="lacks a field that is needed") as raised:
+        read({named: kind, "project": PROJECT})
+
+    assert raised.value.status == 400
+    assert str(raised.value).isascii()
+    assert len(str(raised.value)) < 500
