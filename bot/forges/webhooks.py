@@ -202,8 +202,8 @@ def read_with(event: str, make: Callable[[], Delivery]) -> Delivery:
         what = _ascii(error, 200)
         raise WebhookError(
             400,
-            f"A {_ascii(event, MOST_HEADER)} delivery lacks a field that is needed, or has another kind there: {what}."
-            " Report this to the makers of the bot.",
+            f"A {_ascii(event, MOST_HEADER)} delivery lacks a field that is needed, or has"
+            f" another kind there: {what}. Report this to the makers of the bot.",
         ) from error
     return delivery
 

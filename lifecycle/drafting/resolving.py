@@ -12,10 +12,14 @@ from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.source import ref
 from cadlib.yaml import FieldPath, Value
+from cadlib.yaml.match import identity, merge_key
 from lifecycle.drafting.fields import value_of
 from lifecycle.messages import making as texts
 
 UPSTREAM, LOCAL = "upstream", "local"
+
+_ADDRESS = ("upstream", "upstreamLock")
+"""Fields of a Kptfile of which a conflict tells an address in one line, and no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ def resolve(
     path = yaml.parse_field(conflict.field)
     if not path:
         return _whole(of, conflict, wanted)
+    if packages.name(conflict.path) == KPTFILE and path[0] in _ADDRESS:
+        raise texts.conflict_of_address(conflict.path)
     entry = of.here.get(conflict.path)
     if entry is None:
         raise texts.conflict_gone(conflict.path)
@@ -61,11 +67,15 @@ def resolve(
     number_of = _document(stream, conflict.resource)
     if number_of is None:
         raise texts.conflict_gone(conflict.path)
-    old = _at(stream.documents[number_of].value, path)
+    here = stream.documents[number_of].value
+    path, there = _placed(path, conflict, here, _value_before(of, conflict))
+    old = _at(here, path) if there else None
     new: Side = sides[wanted] if wanted in sides else value_of(old, wanted, conflict.path)
     if _hides(new):
         raise texts.conflict_hidden(conflict.path)
-    changed = _put(stream.documents[number_of].value, path, new, conflict.path)
+    if not there and isinstance(new, Absent):
+        return {}
+    changed = _put(here, path, new, conflict.path, anew=not there)
     data = yaml.edit(stream, {number_of: changed})
     return {} if data == entry.data else {conflict.path: Entry(data, entry.mode)}
 
@@ -84,6 +94,10 @@ def _whole(of: Sides, conflict: Conflict, wanted: str) -> dict[str, Entry | None
         value = conflict.theirs if wanted == UPSTREAM else conflict.ours
         gone = isinstance(value, Absent) and conflict.base is not ABSENT
         entry = _with_resource(here, entry, conflict, gone=gone)
+    if entry is not None and here is None:
+        above = any(each in of.here for each in packages.upwards(packages.folder(path)) if each)
+        if above or any(each.startswith(f"{path}/") for each in of.here):
+            raise texts.conflict_in_the_way(path)
     return {} if entry == here else {path: entry}
 
 
@@ -149,20 +163,81 @@ def _at(value: Value, path: FieldPath) -> Value:
     return value
 
 
-def _put(value: Value, path: FieldPath, new: Side, file: str) -> Value:
-    """A value with one field set, or taken out."""
+def _value_before(of: Sides, conflict: Conflict) -> Value:
+    """The resource as it was before the upgrade, whose lists positions in a conflict are of."""
+    entry = of.before.get(conflict.path)
+    stream = None if entry is None else yaml.read(entry.data, path=conflict.path)
+    found = None if stream is None else _document(stream, conflict.resource)
+    return None if stream is None or found is None else stream.documents[found].value
+
+
+def _placed(
+    path: FieldPath, conflict: Conflict, here: Value, before: Value
+) -> tuple[FieldPath, bool]:
+    """A field by the positions that elements of lists have here, and whether it is there.
+
+    An upgrade, and whoever pushed since, may have put others before an element, or taken some out.
+
+    Args:
+        path: The field, by positions before the upgrade.
+        conflict: About it.
+        here: The resource as it is.
+        before: The resource as it was before the upgrade.
+
+    Raises:
+        PackageError: An element around the field is not there any more.
+    """
+    found: list[str | int] = []
+    for step in path:
+        last = len(found) == len(path) - 1
+        if not isinstance(step, int) or not isinstance(here, list):
+            found.append(step)
+            here, before = _at(here, (step,)), _at(before, (step,))
+            continue
+        items = before if isinstance(before, list) else []
+        before = items[step] if step < len(items) else None
+        place = _position(_told(conflict) if last else before, here)
+        if place is None and not last:  # what is in conflict may be what it is known by
+            rest, sides = path[len(found) + 1 :], (conflict.ours, conflict.theirs)
+            if len(items) != len(here) or _at(here[step], rest) not in sides:
+                raise texts.conflict_gone(conflict.path)
+            place = step
+        if place is None:  # behind those that stood before it
+            known = (_position(each, here) for each in items[:step])
+            return (*found, 1 + max((n for n in known if n is not None), default=-1)), False
+        found.append(place)
+        here = here[place]
+    return tuple(found), True
+
+
+def _told(conflict: Conflict) -> Value:
+    """What is told of an element of a list, by the first side that has it."""
+    sides = (conflict.ours, conflict.theirs, conflict.base)
+    return next((each for each in sides if not isinstance(each, Absent)), None)
+
+
+def _position(told: Value, items: list[Value]) -> int | None:
+    """Where an element of another state of a list is; None where that is not sure."""
+    key = merge_key([told], items)
+    wanted = identity(told, key)
+    found = [at for at, each in enumerate(items) if identity(each, key) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def _put(value: Value, path: FieldPath, new: Side, file: str, *, anew: bool = False) -> Value:
+    """A value with one field set, or taken out; `anew` puts an element between others."""
     step, rest = path[0], path[1:]
-    if isinstance(value, list) and isinstance(step, int) and step < len(value):
-        kept = (
-            [] if not rest and isinstance(new, Absent) else [_inner(value[step], rest, new, file)]
-        )
-        return [*value[:step], *kept, *value[step + 1 :]]
+    if isinstance(value, list) and isinstance(step, int):
+        if not rest:
+            kept = [] if isinstance(new, Absent) else [new]
+            return [*value[:step], *kept, *value[step if anew else step + 1 :]]
+        if step < len(value):
+            inner = _put(value[step], rest, new, file, anew=anew)
+            return [*value[:step], inner, *value[step + 1 :]]
     if isinstance(value, dict) and isinstance(step, str):
-        if not rest and isinstance(new, Absent):
+        if rest:
+            return {**value, step: _put(value.get(step, {}), rest, new, file, anew=anew)}
+        if isinstance(new, Absent):
             return {key: each for key, each in value.items() if key != step}
-        return {**value, step: _inner(value.get(step, {}), rest, new, file)}
+        return {**value, step: new}
     raise texts.conflict_gone(file)
-
-
-def _inner(value: Value, rest: FieldPath, new: Side, file: str) -> Value:
-    return new if not rest and not isinstance(new, Absent) else _put(value, rest, new, file)

@@ -198,6 +198,24 @@ def conflict_of_package(folder: str) -> PackageError:
     )
 
 
+def conflict_of_address(path: str) -> PackageError:
+    """Where a package comes from is more than one value."""
+    return PackageError(
+        Place(path),
+        "where the package comes from is decided with its lock, and not by one value",
+        "Change `upstream` in the file, and push it",
+    )
+
+
+def conflict_in_the_way(path: str) -> PackageError:
+    """A file that comes back would be in the place of a folder, or below a file."""
+    return PackageError(
+        Place(path),
+        "a file and a folder would have one name",
+        "Rename the one that is here, and push it",
+    )
+
+
 def conflict_finding(found: NumberedConflict, count: int) -> Finding:
     """A conflict of an upgrade, at its line; who may push decides it.
 

@@ -1,12 +1,16 @@
 """`/resolve` where more than a field conflicts: whole files, whole resources, and the Kptfile."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from cadlib.errors import PackageError
+from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import Entry, Files
 from lifecycle.drafting.make import DraftInputs
+from lifecycle.drafting.resolving import Sides, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.upgrades import NumberedConflict, Upgrade
@@ -129,3 +133,104 @@ def test_a_package_that_is_gone_upstream_is_not_taken_apart() -> None:
     assert [each.path for each in upgraded.came.conflicts] == ["shop/sub/Kptfile"]
     assert "Remove its folder, and push that" in upgraded.resolve("upstream").problem
     assert upgraded.resolve("local") == MergedPackage()
+
+
+def deployment(*containers: str) -> str:
+    """A Deployment with containers, each "n:version" of a name of one letter."""
+    listed = "".join(f"  - name: {c[0]}\n    image: {c}\n" for c in containers)
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: shop}}\nspec:\n  containers:\n{listed}"
+
+
+LISTS: dict[str, tuple[str, str, str, str, str]] = {
+    # What was there first, what is here, what is upstream; with local, with upstream.
+    "one before it is gone upstream": (
+        "a:1 b:1 c:1",
+        "a:1 b:2 c:1",
+        "b:3 c:1",
+        "b:2 c:1",
+        "b:3 c:1",
+    ),
+    "one is gone here": ("a:1 b:1 c:1", "b:2 c:1", "a:1 b:3 c:1", "b:2 c:1", "b:3 c:1"),
+    "others came before it": ("a:1 b:1", "x:1 a:1 b:2", "y:1 a:1 b:3", "", ""),
+    "it is gone here": ("a:1 b:1 c:1", "a:1 c:1", "a:1 b:3 c:1", "a:1 c:1", "a:1 b:3 c:1"),
+    "it is gone upstream": ("a:1 b:1 c:1", "a:1 b:2 c:1", "a:1 c:1", "a:1 b:2 c:1", "a:1 c:1"),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_the_element_that_conflicts_is_changed_and_no_other(case: str) -> None:
+    """The short-cut takes the position that the conflict names, which is of the list before the
+    upgrade: another container gets the image, or goes."""
+    *texts_of, local, upstream = LISTS[case]
+    base, here, theirs = (entries({"d.yaml": deployment(*each.split())}) for each in texts_of)
+    upgraded = Upgraded(base, here, theirs)
+    assert len(upgraded.came.conflicts) == 1
+
+    for side, containers in (("local", local), ("upstream", upstream), ("local", local)):
+        assert not upgraded.resolve(side).problem
+        found = upgraded.files["d.yaml"].data.decode()
+        shown = re.findall("image: ([a-z]:[0-9])", found)
+        if containers:
+            assert sorted(shown) == containers.split(), side
+        else:
+            assert sorted(shown) == ["a:1", f"b:{2 if side == 'local' else 3}", "x:1", "y:1"]
+
+
+def test_what_was_pushed_since_moves_no_decision_to_another_element() -> None:
+    """The short-cut as above: whoever puts a container before it has that one changed; and where
+    the element is gone, nothing is."""
+    base, here, theirs = (
+        entries({"d.yaml": deployment("a:1", each)}) for each in ("b:1", "b:2", "b:3")
+    )
+    upgraded = Upgraded(base, here, theirs)
+    upgraded.files = {**upgraded.files, **entries({"d.yaml": deployment("z:1", "a:1", "b:3")})}
+    upgraded.resolve("local")
+    assert upgraded.files["d.yaml"].data.decode() == deployment("z:1", "a:1", "b:2")
+
+    upgraded.files = {**upgraded.files, **entries({"d.yaml": deployment("a:1", "q:3")})}
+    assert "not there any more" in upgraded.resolve("local").problem
+
+
+def test_an_element_that_is_known_by_what_conflicts_is_found() -> None:
+    """The short-cut refuses where the key of the element is what both sides changed."""
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec:\n  ports:\n  - port: {}\n"
+    sides = [entries({"s.yaml": text.replace("{}", each)}) for each in "123"]
+    conflict = Conflict(
+        path="s.yaml",
+        resource="v1/Service/s",
+        field="spec.ports[0].port",
+        base=1,
+        ours=2,
+        theirs=3,
+        chosen="upstream",
+        reason="changed on both sides",
+    )
+    found = resolve(Sides(sides[2], sides[1], sides[2]), [conflict], 0, "local")
+    assert found == {"s.yaml": sides[1]["s.yaml"]}
+
+
+@pytest.mark.parametrize("value", ["local", "upstream", "7"])
+def test_where_a_package_comes_from_is_not_decided_as_a_value(value: str) -> None:
+    """The short-cut writes the address that the conflict shows in the place of `upstream`: then
+    the Kptfile cannot be read any more."""
+    conflict = Conflict(
+        path="sub/Kptfile",
+        field="upstream",
+        base="https://x.test/a/d@v1",
+        ours="https://x.test/mine/d@v1",
+        theirs="https://x.test/a/d@v2",
+        chosen="upstream",
+        reason="the package was given another upstream here",
+    )
+    files = {"sub/Kptfile": Entry(KPT.encode())}
+    with pytest.raises(PackageError, match="decided with its lock"):
+        resolve(Sides(files, files, files), [conflict], 0, value)
+
+
+@pytest.mark.parametrize(("file", "there"), [("f", "f/x"), ("f/x", "f")])
+def test_a_file_that_comes_back_takes_no_other_with_it(file: str, there: str) -> None:
+    """The short-cut puts it there: a folder of that name goes, with all that is in it."""
+    base, here, theirs = entries({file: "1\n"}), entries({there: "9\n"}), entries({file: "3\n"})
+    upgraded = Upgraded(base, here, theirs)
+    assert "one name" in upgraded.resolve("upstream").problem
+    assert upgraded.files[there].data == b"9\n"
