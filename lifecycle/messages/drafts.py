@@ -103,7 +103,7 @@ def waiting_list(proposal: Proposal) -> str:
 def given_up(word: str, request: DraftRequest, wait: DraftWait) -> str:
     """What a command is about could not be read for long."""
     return (
-        f"{_refused(word)}: {_source(request)} could not be read in {number(wait.tries, 'try')}"
+        f"{_refused(word)}: {_source(request)} could not be read in {number(wait.tries, 'attempt')}"
         f" since {moment(wait.since)}; its repository or its forge was busy or away. Once it can"
         f" be read, comment {typed(word)} again."
     )

@@ -93,6 +93,7 @@ def test_what_changes_the_draft_itself_keeps_it_from_being_merged_and_is_given_u
     minutes_pass(play, 25)
     refused = play.author.waits_for_answer(pull.number, "`/upgrade` refused")
     assert "the upstream of `apps/shop` could not be read in " in refused
+    assert " attempts since " in refused  # "trys" is no word
     assert "comment `/upgrade` again" in refused
     play.author.waits_for_tag("apps/shop/v1")
 
