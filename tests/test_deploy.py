@@ -223,3 +223,27 @@ def test_probes_ask_for_what_the_bot_answers() -> None:
     routes = {route.path for route in served.routes if isinstance(route, Route)}
     assert {one or other for one, other in asked} == {"/healthz", "/readyz"}
     assert {"/healthz", "/readyz", "/metrics"} <= routes
+
+
+def test_a_process_of_the_compose_file_may_write_to_its_state() -> None:
+    """Fails when only workers may: with the authorities of two forges each process writes there."""
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    for name in ("web", "worker"):
+        service = compose["services"][name]
+        state = service["environment"]["PORCHBOT_STATE"]
+        written = [*service["tmpfs"], *service.get("volumes", ())]
+        at = [each.split(":")[1] if each.count(":/") else each.split(":")[0] for each in written]
+        assert {"/tmp", state} <= set(at), name
+
+
+def test_the_database_is_healthy_once_others_reach_it() -> None:
+    """Fails when asked by its socket, at which it answers while it is still being prepared."""
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    (_, command) = compose["services"]["database"]["healthcheck"]["test"]
+    assert "--host 127.0.0.1" in command
+
+
+def test_the_guide_gives_each_compose_command_its_variables() -> None:
+    """Fails when one that starts or replaces services would stop for want of the password."""
+    page = (DEPLOY.parent / "docs" / "operate" / "README.md").read_text()
+    assert set(re.findall(r"docker compose (\S+ \S+)", page)) == {"--env-file porchbot.env"}
