@@ -199,7 +199,8 @@ def _placed(
         place = _position(_told(conflict) if last else before, here)
         if place is None and not last:  # what is in conflict may be what it is known by
             rest, sides = path[len(found) + 1 :], (conflict.ours, conflict.theirs)
-            if len(items) != len(here) or _at(here[step], rest) not in sides:
+            alike = step < len(here) == len(items)
+            if not alike or _at(here[step], rest) not in sides:
                 raise texts.conflict_gone(conflict.path)
             place = step
         if place is None:  # behind those that stood before it

@@ -208,6 +208,10 @@ def test_an_element_that_is_known_by_what_conflicts_is_found() -> None:
     found = resolve(Sides(sides[2], sides[1], sides[2]), [conflict], 0, "local")
     assert found == {"s.yaml": sides[1]["s.yaml"]}
 
+    emptied = entries({"s.yaml": text.partition("  ports")[0] + "  ports: []\n"})
+    with pytest.raises(PackageError, match="not there any more"):
+        resolve(Sides(emptied, {}, sides[2]), [conflict], 0, "local")
+
 
 @pytest.mark.parametrize("value", ["local", "upstream", "7"])
 def test_where_a_package_comes_from_is_not_decided_as_a_value(value: str) -> None:
