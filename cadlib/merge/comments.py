@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cadlib.merge import elements
-from cadlib.merge.conflicts import ABSENT, Absent, Side
+from cadlib.merge.conflicts import ABSENT, COMMENT, Absent, Side
 from cadlib.merge.fields import At, Clash, alike
 from cadlib.merge.schema import Schema
 from cadlib.yaml import FieldPath, Value, same
@@ -116,33 +116,35 @@ class Merger:
     def merge(self, merged: Value, sides: Sides, schema: Schema) -> dict[FieldPath, str]:
         """Return all line comments of a merged value."""
         found: dict[FieldPath, str] = {}
-        self._walk(merged, (), sides, schema, found)
+        self._walk(merged, At(), sides, schema, found)
         return found
 
     def _walk(
         self,
         merged: Value,
-        at: FieldPath,
+        at: At,
         sides: Sides,
         schema: Schema,
         found: dict[FieldPath, str],
     ) -> None:
-        schema = self._noted.get(at, schema)
-        comment = self._comment(merged, sides)
+        schema = self._noted.get(at.field, schema)
+        comment = self._comment(merged, sides, at)
         if comment:
-            found[at] = comment
+            found[at.field] = comment
         if isinstance(merged, dict):
             for key, value in merged.items():
                 inner = sides.at((key, key, key))
-                self._walk(value, (*at, key), inner, schema.at(key), found)
+                self._walk(value, at.below(key, local=True), inner, schema.at(key), found)
         elif isinstance(merged, list):
             elements_of = [
                 self._elements(merged, each, schema)
                 for each in (sides.base, sides.ours, sides.theirs)
             ]
+            keys = elements.merge_keys(schema, (merged,), infer=self._infer) or ()
             for index, value in enumerate(merged):
                 base, ours, theirs = (each[index] for each in elements_of)
-                self._walk(value, (*at, index), Sides(base, ours, theirs), schema.element, found)
+                here = at.below(index, local=True, known=elements.Known.of([value], keys))
+                self._walk(value, here, Sides(base, ours, theirs), schema.element, found)
 
     def _elements(
         self, merged: list[Value], state: CommentedValue, schema: Schema
@@ -152,7 +154,7 @@ class Merger:
         key = leading_key(merged, _items(state))
         return [state.at(places.get(index)).about(value, key) for index, value in enumerate(merged)]
 
-    def _comment(self, merged: Value, sides: Sides) -> str | None:
+    def _comment(self, merged: Value, sides: Sides, at: At) -> str | None:
         base, ours, theirs = sides.base.comment, sides.ours.comment, sides.theirs.comment
         if not isinstance(merged, dict | list) and sides.contested:
             return theirs if _is(merged, sides.theirs.value) else ours
@@ -161,8 +163,8 @@ class Merger:
         if sides.theirs.value is ABSENT or theirs in (base, ours):
             return ours
         side = "local" if isinstance(merged, dict | list) else self._side
-        here, reason = At(sides.ours.path, sides.ours.path), "the comment was changed on both sides"
-        self.conflicts.append(Clash(here, _told(base), _told(ours), _told(theirs), side, reason))
+        here = At(sides.ours.path, sides.ours.path, at.known)
+        self.conflicts.append(Clash(here, _told(base), _told(ours), _told(theirs), side, COMMENT))
         return ours if side == "local" else theirs
 
     def _places(self, merged: list[Value], state: CommentedValue, schema: Schema) -> dict[int, int]:

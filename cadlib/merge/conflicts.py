@@ -3,17 +3,25 @@
 Values of Secrets never appear in a conflict: that they differ does.
 """
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from cadlib.diff import secrets
 from cadlib.diff.fields import HIDDEN, without_secrets
+from cadlib.merge.elements import Known
 from cadlib.yaml import FieldPath, Value
 
 # Longest value shown in `str(conflict)`: about as much as fits beside others in one line.
 _SHOWN = 40
+
+COMMENT = "the comment was changed on both sides"
+"""The reason of a conflict that is about the comment of a field: its sides are comments."""
+NOT_WRITTEN = "the merged value cannot be written here"
+"""How the reason of a conflict begins that has no sides: the whole resource stayed as it was."""
 
 
 class Absent(Enum):
@@ -48,6 +56,7 @@ class Conflict:
         chosen: "local", "upstream", or "both" if the two could be joined, though what they
             mean together is for people to judge.
         reason: What happened on the two sides.
+        known: What tells each list element in `field` from others, one for each position there.
     """
 
     path: str
@@ -59,6 +68,7 @@ class Conflict:
     theirs: Side = ABSENT
     chosen: str
     reason: str
+    known: Sequence[Known] = dataclasses.field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"

@@ -123,6 +123,7 @@ def _conflict(clash: Clash, local: Document, path: str) -> Conflict:
         theirs=theirs,
         chosen=clash.chosen,
         reason=clash.reason,
+        known=clash.at.known,
     )
 
 

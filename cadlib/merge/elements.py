@@ -9,7 +9,8 @@ Rules:
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from cadlib.merge.schema import Schema
 from cadlib.yaml import Value
@@ -19,6 +20,28 @@ INFERRED = ("name",)
 _DEFAULTS = {"protocol": "TCP"}
 
 Identity = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What tells one element of an associative list from others, on whatever side it stands.
+
+    Attributes:
+        keys: The merge keys of the list; () where elements are known by all that they hold.
+        names: What they are on the sides that have the element.
+    """
+
+    keys: tuple[str, ...]
+    names: frozenset[Identity]
+
+    @classmethod
+    def of(cls, sides: Iterable[Value], keys: tuple[str, ...]) -> "Known":
+        """Return what tells an element from others, by what it is on the sides that have it."""
+        return cls(keys, frozenset(identity(each, keys) for each in sides))
+
+    def places(self, items: Sequence[Value]) -> list[int]:
+        """Return where in a list it may stand."""
+        return [at for at, each in enumerate(items) if identity(each, self.keys) in self.names]
 
 
 def merge_keys(

@@ -35,15 +35,21 @@ class At:
     Attributes:
         field: Its field: of the local side, with the index upstream of what is not there.
         local: The part of the field that exists locally.
+        known: What tells each element of a list in the field from others.
     """
 
     field: FieldPath = ()
     local: FieldPath = ()
+    known: tuple[elements.Known, ...] = ()
 
-    def below(self, step: str | int, *, local: bool) -> "At":
-        """Return the place of a field of this one, and whether it is there locally."""
+    def below(self, step: str | int, *, local: bool, known: elements.Known | None = None) -> "At":
+        """Return the place of a field or element of this one, and whether it is there locally."""
         field = (*self.field, step)
-        return At(field, field if local and self.local == self.field else self.local)
+        return At(
+            field,
+            field if local and self.local == self.field else self.local,
+            self.known if known is None else (*self.known, known),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +168,15 @@ class Fields:
     ) -> Side:
         base, ours, theirs = _taken(lists, row)
         place = next(each for each in (row.ours, row.theirs, row.base) if each is not None)
-        here = at.below(place, local=row.ours is not None)
         if alike(theirs, base):
             return _cleared(ours, base)
         if alike(ours, base):
             return _cleared(theirs, base)
-        known = next(each for each in (ours, theirs, base) if not isinstance(each, Absent))
-        named = elements.shown(known, keys)
-        if ABSENT in (ours, theirs):
+        there = [each for each in (ours, theirs) if not isinstance(each, Absent)]
+        known = elements.Known.of(there, keys)
+        here = at.below(place, local=row.ours is not None, known=known)
+        if len(there) == 1:
+            named = elements.shown(there[0], keys)
             reason = f"the element {named} was {_reason(base, ours, theirs)}"
             return self._choose(base, ours, theirs, here, reason)
         if row.renamed:

@@ -16,7 +16,7 @@ Source: kptdev/kpt, pkg/kptfile/kptfileutil/util.go.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cadlib import images
 from cadlib.kptfile import reader as kptfile
@@ -24,6 +24,7 @@ from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.edit import without_render_status
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Side
 from cadlib.merge.documents import MergedDocument, merge_documents
+from cadlib.merge.elements import Known
 from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import KPTFILE
 from cadlib.yaml import Document, Value, read
@@ -208,6 +209,19 @@ def _unmarked(value: Value) -> Value:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Unnamed(Known):
+    """A function without a name, which its image or command tells from others."""
+
+    def places(self, items: Sequence[Value]) -> list[int]:
+        return Known.places(self, [{"name": _MARK + _mark(each)} for each in items])
+
+
+def _known(known: Known) -> Known:
+    marked = any(str(name).startswith(_MARK) for names in known.names for name in names)
+    return _Unnamed(known.keys, known.names) if marked else known
+
+
 def _plain(conflict: Conflict) -> Conflict:
     def side(value: Side) -> Side:
         return value if isinstance(value, Absent) else _unmarked(value)
@@ -218,6 +232,7 @@ def _plain(conflict: Conflict) -> Conflict:
         ours=side(conflict.ours),
         theirs=side(conflict.theirs),
         reason=conflict.reason.replace(f"name={_MARK}", ""),
+        known=tuple(map(_known, conflict.known)),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cadlib.errors import PackageError
-from cadlib.merge.conflicts import Conflict
+from cadlib.merge.conflicts import NOT_WRITTEN, Conflict
 from cadlib.merge.lines import merged_lines
 from cadlib.merge.pieces import Piece, joined, pieces
 from cadlib.package.source import ref
@@ -95,7 +95,7 @@ class FileEdits:
                     resource=str(ref(document.value)),
                     field=error.place.field,
                     chosen="local",
-                    reason=f"the merged value cannot be written here: {error.problem}",
+                    reason=f"{NOT_WRITTEN}: {error.problem}",
                 )
                 self.conflicts.append(told)
         return stream

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from cadlib import yaml
 from cadlib.diff.fields import HIDDEN
-from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Side
+from cadlib.merge.conflicts import ABSENT, COMMENT, NOT_WRITTEN, Absent, Conflict, Side
+from cadlib.merge.elements import Known
 from cadlib.merge.pieces import pieces
 from cadlib.merge.text import FileEdits
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.source import ref
 from cadlib.yaml import FieldPath, Value
-from cadlib.yaml.match import identity, merge_key
 from lifecycle.drafting.fields import value_of
 from lifecycle.messages import making as texts
 
@@ -56,6 +56,8 @@ def resolve(
     conflict = conflicts[number]
     sides: dict[str, Side] = {UPSTREAM: conflict.theirs, LOCAL: conflict.ours}
     path = yaml.parse_field(conflict.field)
+    if conflict.reason.startswith(NOT_WRITTEN):
+        raise texts.conflict_unwritten(conflict.path)
     if not path:
         return _whole(of, conflict, wanted)
     if packages.name(conflict.path) == KPTFILE and path[0] in _ADDRESS:
@@ -69,7 +71,10 @@ def resolve(
         raise texts.conflict_gone(conflict.path)
     here = stream.documents[number_of].value
     path, there = _placed(path, conflict, here, _value_before(of, conflict))
-    old = _at(here, path) if there else None
+    if conflict.reason == COMMENT:
+        data = _commented(stream, number_of, path, sides.get(wanted))
+        return {} if data == entry.data else {conflict.path: Entry(data, entry.mode)}
+    old = _at(here, path) if there else _told(conflict)
     new: Side = sides[wanted] if wanted in sides else value_of(old, wanted, conflict.path)
     if _hides(new):
         raise texts.conflict_hidden(conflict.path)
@@ -171,12 +176,36 @@ def _value_before(of: Sides, conflict: Conflict) -> Value:
     return None if stream is None or found is None else stream.documents[found].value
 
 
+def _commented(stream: yaml.Stream, number: int, path: FieldPath, comment: Side) -> bytes:
+    """The text of a file where a field has the comment of a side.
+
+    Args:
+        stream: The file.
+        number: The position of the resource in it.
+        path: The field.
+        comment: The comment; None where no side was asked for.
+
+    Raises:
+        PackageError: No side was asked for, or the field is not there.
+    """
+    document = stream.documents[number]
+    if comment is None:
+        raise texts.conflict_of_comment(stream.source.path)
+    if document.line(path) is None:
+        raise texts.conflict_gone(stream.source.path)
+    comments = {at: text for at, text in document.comments.items() if at != path}
+    if not isinstance(comment, Absent):
+        comments[path] = str(comment)
+    return yaml.edit(stream, {number: document.value}, comments={number: comments})
+
+
 def _placed(
     path: FieldPath, conflict: Conflict, here: Value, before: Value
 ) -> tuple[FieldPath, bool]:
     """A field by the positions that elements of lists have here, and whether it is there.
 
     An upgrade, and whoever pushed since, may have put others before an element, or taken some out.
+    An element is known as the merge knew it; one that two others could be is none.
 
     Args:
         path: The field, by positions before the upgrade.
@@ -188,26 +217,23 @@ def _placed(
         PackageError: An element around the field is not there any more.
     """
     found: list[str | int] = []
+    known = iter(conflict.known)
     for step in path:
-        last = len(found) == len(path) - 1
         if not isinstance(step, int) or not isinstance(here, list):
             found.append(step)
             here, before = _at(here, (step,)), _at(before, (step,))
             continue
+        element = next(known, None)
+        places = [] if element is None else element.places(here)
         items = before if isinstance(before, list) else []
-        before = items[step] if step < len(items) else None
-        place = _position(_told(conflict) if last else before, here)
-        if place is None and not last:  # what is in conflict may be what it is known by
-            rest, sides = path[len(found) + 1 :], (conflict.ours, conflict.theirs)
-            alike = step < len(here) == len(items)
-            if not alike or _at(here[step], rest) not in sides:
-                raise texts.conflict_gone(conflict.path)
-            place = step
-        if place is None:  # behind those that stood before it
-            known = (_position(each, here) for each in items[:step])
-            return (*found, 1 + max((n for n in known if n is not None), default=-1)), False
-        found.append(place)
-        here = here[place]
+        last = len(found) == len(path) - 1
+        if element and last and not places and ABSENT in (conflict.ours, conflict.theirs):
+            stood = (Known.of([each], element.keys).places(here) for each in items[:step])
+            return (*found, 1 + max((n for each in stood for n in each), default=-1)), False
+        if len(places) != 1:
+            raise texts.conflict_gone(conflict.path)
+        found.append(places[0])
+        here, before = here[places[0]], _at(before, (step,))
     return tuple(found), True
 
 
@@ -215,14 +241,6 @@ def _told(conflict: Conflict) -> Value:
     """What is told of an element of a list, by the first side that has it."""
     sides = (conflict.ours, conflict.theirs, conflict.base)
     return next((each for each in sides if not isinstance(each, Absent)), None)
-
-
-def _position(told: Value, items: list[Value]) -> int | None:
-    """Where an element of another state of a list is; None where that is not sure."""
-    key = merge_key([told], items)
-    wanted = identity(told, key)
-    found = [at for at, each in enumerate(items) if identity(each, key) == wanted]
-    return found[0] if len(found) == 1 else None
 
 
 def _put(value: Value, path: FieldPath, new: Side, file: str, *, anew: bool = False) -> Value:

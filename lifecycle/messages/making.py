@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
+from cadlib.merge.conflicts import COMMENT, NOT_WRITTEN
 from cadlib.package.files import KPTFILE
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.upgrades import NumberedConflict
@@ -191,6 +192,19 @@ def conflict_by_hand(path: str, *, resource: bool) -> PackageError:
     return PackageError(Place(path), f"a whole {what} conflicts", fix)
 
 
+def conflict_of_comment(path: str) -> PackageError:
+    """The comment of a field has no other value."""
+    fix = "Take local or upstream, or change the file and push it"
+    return PackageError(Place(path), "the comment of the field conflicts", fix)
+
+
+def conflict_unwritten(path: str) -> PackageError:
+    """A resource that could not be merged stayed as it was, and no side of one field changes it."""
+    return PackageError(
+        Place(path), "what was merged cannot be written here", "Change the file, and push it"
+    )
+
+
 def conflict_of_package(folder: str) -> PackageError:
     """A package that is gone upstream is not removed by a decision of a conflict."""
     return PackageError(
@@ -225,14 +239,17 @@ def conflict_finding(found: NumberedConflict, count: int) -> Finding:
     """
     told = found.conflict
     values = f"base {told.base}, here {told.ours}, upstream {told.theirs}"
-    what = f"{told.field}: {values}" if told.field else told.reason
+    unwritten = told.reason.startswith(NOT_WRITTEN)
+    what = f"{told.field}: {values}" if told.field and not unwritten else told.reason
     number_of = f"upgrade conflict {found.number} of {count}"
-    sides = ", `upstream` or a value" if told.field else " or `upstream`"
+    value = told.field and told.reason != COMMENT
+    sides = ", `upstream` or a value" if value else " or `upstream`"
+    decide = f"Decide it with {typed(f'resolve {found.number} local')}{sides}"
     return Finding(
         message=f"{number_of}: {what}; {told.chosen or 'upstream'} is taken",
         severity=Severity.WARNING,
         place=Place(told.path, told.line or None, told.field),
-        fix=f"Decide it with {typed(f'resolve {found.number} local')}{sides}",
+        fix="Change the file, and push it" if unwritten else decide,
     )
 
 

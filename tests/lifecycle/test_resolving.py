@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from cadlib import yaml
 from cadlib.errors import PackageError
 from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import Entry, Files
@@ -191,26 +193,132 @@ def test_what_was_pushed_since_moves_no_decision_to_another_element() -> None:
     assert "not there any more" in upgraded.resolve("local").problem
 
 
-def test_an_element_that_is_known_by_what_conflicts_is_found() -> None:
-    """The short-cut refuses where the key of the element is what both sides changed."""
-    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec:\n  ports:\n  - port: {}\n"
-    sides = [entries({"s.yaml": text.replace("{}", each)}) for each in "123"]
-    conflict = Conflict(
-        path="s.yaml",
-        resource="v1/Service/s",
-        field="spec.ports[0].port",
-        base=1,
-        ours=2,
-        theirs=3,
-        chosen="upstream",
-        reason="changed on both sides",
-    )
-    found = resolve(Sides(sides[2], sides[1], sides[2]), [conflict], 0, "local")
-    assert found == {"s.yaml": sides[1]["s.yaml"]}
+def listed(kind: str, field: str, *items: str) -> Files:
+    """A resource with a list of some elements, each as YAML in braces."""
+    rows = "".join(f"    - {{{each}}}\n" for each in items)
+    inner = "containers:\n  - name: one\n    " if kind == "Pod" else ""
+    text = f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: r}}\nspec:\n  {inner}{field}:\n{rows}"
+    return entries({"r.yaml": text})
 
-    emptied = entries({"s.yaml": text.partition("  ports")[0] + "  ports: []\n"})
-    with pytest.raises(PackageError, match="not there any more"):
-        resolve(Sides(emptied, {}, sides[2]), [conflict], 0, "local")
+
+def elements(files: Files) -> list[dict[str, str]]:
+    """What stands in that list, numbers as texts."""
+    value: Any = yaml.read(files["r.yaml"].data).documents[0].value
+    spec = value["spec"]
+    spec = spec["containers"][0] if "containers" in spec else spec
+    rows = next(each for each in spec.values() if isinstance(each, list))
+    return [{key: str(value) for key, value in row.items()} for row in rows]
+
+
+ALIKE: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]] = {
+    # Kind and list; what was there first, what is here, what is upstream; what changes with local.
+    "two mounts of one volume": (
+        "Pod",
+        "volumeMounts",
+        ("name: v, mountPath: /a", "name: v, mountPath: /b"),
+        ("name: v, mountPath: /a", "name: v, mountPath: /b, subPath: mine"),
+        ("name: v, mountPath: /a",),
+        "name: v, mountPath: /b, subPath: mine",
+    ),
+    "ports that changed names": (
+        "Service",
+        "ports",
+        ("name: x, port: 1, targetPort: 1", "name: y, port: 2, targetPort: 1"),
+        ("name: x, port: 1, targetPort: 2", "name: y, port: 2, targetPort: 1"),
+        ("name: y, port: 1, targetPort: 3", "name: x, port: 2, targetPort: 1"),
+        "name: y, port: 1, targetPort: 2",
+    ),
+    "a port that has its protocol by now": (
+        "Service",
+        "ports",
+        ("port: 1, targetPort: 1", "port: 2, targetPort: 1"),
+        ("port: 1, targetPort: 2", "port: 2, targetPort: 1"),
+        ("protocol: TCP, port: 1, targetPort: 3", "port: 2, targetPort: 1"),
+        "protocol: TCP, port: 1, targetPort: 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ALIKE)
+def test_an_element_is_known_as_the_merge_knew_it(case: str) -> None:
+    """The short-cut guesses what elements are known by: another one is overwritten, and lost."""
+    kind, field, *sides, changed = ALIKE[case]
+    base, here, theirs = (listed(kind, field, *each) for each in sides)
+    upgraded = Upgraded(base, here, theirs)
+    before = elements(upgraded.files)
+    assert not upgraded.resolve("local", len(upgraded.came.conflicts)).problem
+
+    after = elements(upgraded.files)
+    told = dict(each.split(": ") for each in changed.split(", "))
+    assert [each for each in after if each not in before] == [told]
+    lost = [each for each in before if each not in after]
+    assert len(lost) == (case != "two mounts of one volume")
+
+
+def test_an_element_that_two_could_be_is_none() -> None:
+    """The short-cut takes the first: where a port changed its number, both may be there."""
+    sides = [listed("Service", "ports", f"name: p, port: {n}, targetPort: {n}") for n in (1, 1, 2)]
+    sides[1] = listed("Service", "ports", "name: p, port: 1, targetPort: 7")
+    upgraded = Upgraded(sides[0], sides[1], sides[2])
+    upgraded.files = {**upgraded.files, **listed("Service", "ports", "port: 1", "port: 2")}
+    assert "not there any more" in upgraded.resolve("local", 2).problem
+
+
+def test_a_function_without_a_name_is_known_by_its_image() -> None:
+    """The short-cut looks for the name that the merge gave it."""
+    text = "pipeline:\n  mutators:\n  - image: a:v1\n  - image: b:v1\n    configMap: {n: NEW}\n"
+    base, here, theirs = (
+        entries({}, KPT + text.replace("NEW", each).replace("- image: a:v1\n", more))
+        for each, more in (
+            ("x", "- image: a:v1\n"),
+            ("w", "- image: a:v1\n"),
+            ("z", "- image: c\n"),
+        )
+    )
+    upgraded = Upgraded(base, here, theirs)
+    assert [each.field for each in upgraded.came.conflicts] == ["pipeline.mutators[1].configMap.n"]
+    assert not upgraded.resolve("local").problem
+    assert b"  - image: b:v1\n    configMap: {n: w}\n" in upgraded.files["Kptfile"].data
+
+
+@pytest.mark.parametrize("path", ["", "  - name: a\n  "])
+def test_a_comment_is_resolved_as_a_comment(path: str) -> None:
+    """The short-cut writes the comment in the place of the value that it stands behind."""
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: r}\nspec:\n"
+    text = head + (f"  containers:\n{path}" if path else "") + "  tty: true # {}\n"
+    base, here, theirs = (entries({"r.yaml": text.replace("{}", each)}) for each in "abc")
+    upgraded = Upgraded(base, here, theirs)
+    assert "comment" in upgraded.resolve("true").problem
+    for side, comment in (("local", "b"), ("upstream", "c"), ("local", "b")):
+        assert not upgraded.resolve(side).problem
+        assert upgraded.files["r.yaml"].data.decode() == text.replace("{}", comment)
+    upgrade = Upgrade(package="shop", commit=Sha("c" * 40), before="t" * 40, upstream=NET)
+    one = NumberedConflict(
+        number=1, upgrade=upgrade, conflict=upgraded.came.conflicts[0], resolved=False
+    )
+    assert texts.conflict_finding(one, 1).fix == "Decide it with `/resolve 1 local` or `upstream`"
+
+
+@pytest.mark.parametrize("side", ["local", "upstream", "7"])
+def test_what_could_not_be_written_is_not_resolved_by_one_field(side: str) -> None:
+    """The short-cut takes that field out: neither side of such a conflict has a value."""
+    base, here, theirs = (
+        entries({"r.yaml": f"{ONE.replace('data', 'other')}data: {each}\n"})
+        for each in (
+            "{a: &x {v: 1}, b: *x}",
+            "{a: &x {v: 1}, b: *x, c: 1}",
+            "{a: {v: 1}, b: {v: 2}}",
+        )
+    )
+    upgraded = Upgraded(base, here, theirs)
+    (conflict,) = upgraded.came.conflicts
+    assert conflict.reason.startswith("the merged value cannot be written here")
+    assert "cannot be written" in upgraded.resolve(side).problem
+    upgrade = Upgrade(package="shop", commit=Sha("c" * 40), before="t" * 40, upstream=NET)
+    one = NumberedConflict(number=1, upgrade=upgrade, conflict=conflict, resolved=False)
+    told = texts.conflict_finding(one, 1)
+    assert told.fix == "Change the file, and push it"
+    assert "absent" not in told.message
 
 
 @pytest.mark.parametrize("value", ["local", "upstream", "7"])
