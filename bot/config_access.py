@@ -153,7 +153,7 @@ class Approve(Strict):
         return self
 
 
-class Approval(Strict):
+class RequiredApproval(Strict):
     """Who must approve something. Its author never counts."""
 
     require: Annotated[int, Field(ge=1, le=100)] = 1
@@ -163,7 +163,7 @@ class Approval(Strict):
     """Whose approval counts: any of these, written as in `approve`."""
 
     @model_validator(mode="after")
-    def _can_be_met(self) -> "Approval":
+    def _can_be_met(self) -> "RequiredApproval":
         _check_count(self.require, self.from_)
         return self
 
@@ -197,7 +197,7 @@ class AuthorOr(Strict):
     part of the proposal."""
 
 
-Given = Approve | Approval | Actors | Keepers | AuthorOr
+Given = Approve | RequiredApproval | Actors | Keepers | AuthorOr
 
 
 class PackageAccess(Strict):
@@ -222,13 +222,13 @@ class PackageAccess(Strict):
     """Who may have packages rolled back. Default: `role:write`."""
     freeze: Keepers | None = None
     """Who may stop publishing and resume it. Default: `role:maintain`."""
-    override: Approval | None = None
+    override: RequiredApproval | None = None
     """Who must approve an exception. Default: as `approve`, but at least one person."""
-    delete: Approval | None = None
+    delete: RequiredApproval | None = None
     """Who must approve a deletion. Default: as `approve`, but at least one person."""
-    deprecate: Approval | None = None
+    deprecate: RequiredApproval | None = None
     """Who must approve a deprecation. Default: as `approve`, but at least one person."""
-    register_: Approval | None = Field(None, alias="register")
+    register_: RequiredApproval | None = Field(None, alias="register")
     """Who must approve the first revision of a package, in addition to `approve`. This covers new
     packages and packages that exist in the repository but were never published by this bot.
     Default: nobody in addition."""
@@ -288,7 +288,7 @@ class Access(PackageAccess):
 
     approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
     """Who must approve before something is published."""
-    configure: Approval | None = None
+    configure: RequiredApproval | None = None
     """Who must approve a change of this file or of the ledger. Default: the people who approve
     packages, at least one person, and never an author."""
     bulk: Keepers | None = None

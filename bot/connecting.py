@@ -45,7 +45,7 @@ KIND = "gitlab"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class ForgeConnection:
     """One forge that is served.
 
     Attributes:
@@ -75,7 +75,7 @@ def everywhere(
     tokens: Mapping[str, RenewedToken],
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None = None,
-) -> dict[str, Connection]:
+) -> dict[str, ForgeConnection]:
     """Connect to every forge that the settings name; by its name, GitHub first.
 
     Args:
@@ -84,7 +84,7 @@ def everywhere(
         at_end: As for `connected`.
         budgets: Likewise.
     """
-    found: dict[str, Connection] = {}
+    found: dict[str, ForgeConnection] = {}
     if settings.github:
         found[GITHUB] = _github(settings, GITHUB, at_end, budgets)
     for further in settings.further_githubs:
@@ -99,7 +99,7 @@ def _github(
     name: str,
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None,
-) -> Connection:
+) -> ForgeConnection:
     """Connect to one GitHub.
 
     Args:
@@ -112,7 +112,7 @@ def _github(
     at_end(threads.close)
     forges = connected(settings, at_end, budgets, name, threads)
     reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token, forge=name)
-    return Connection(
+    return ForgeConnection(
         forges=forges,
         hooks=WebhookSource(reader, forges.identity, () if name == GITHUB else (hook(name),)),
         record_keys=settings.record_keys,
@@ -130,7 +130,7 @@ def _gitlab(
     token: RenewedToken,
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None,
-) -> Connection:
+) -> ForgeConnection:
     """Connect to a GitLab: the first has the short address of webhooks, too."""
     keys = settings.record_keys_at(instance.name)
     threads = OwnThreads(instance.name, THREADS)
@@ -153,7 +153,7 @@ def _gitlab(
         [each.encode() for each in instance.signing_tokens],
     )
     doors = (f"{KIND}/{instance.name}", *((KIND,) if len(settings.gitlabs) == 1 else ()))
-    return Connection(
+    return ForgeConnection(
         forges=forges,
         hooks=WebhookSource(reader, forges.identity, doors, forges.covers),
         record_keys=keys,

@@ -148,7 +148,7 @@ RESOURCES = ("core", "graphql", "search")
 """What GitHub counts apart, of what we ask for."""
 
 
-class Budgets:
+class RateLimitGauge:
     """What the forge still grants, as its answers said.
 
     Args:
@@ -182,7 +182,7 @@ class Budgets:
         return found
 
 
-BUDGETS = Budgets()
+BUDGETS = RateLimitGauge()
 
 
 def show_budgets() -> None:

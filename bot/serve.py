@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import allocator, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.connecting import Connection, everywhere, gitlab_tokens, tell_what_is_missing
+from bot.connecting import ForgeConnection, everywhere, gitlab_tokens, tell_what_is_missing
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
 from bot.git.process import check_version
@@ -355,7 +355,7 @@ def _renderer(
 
 def _controller(
     settings: Settings,
-    served: Connection,
+    served: ForgeConnection,
     mirrors: Mirrors,
     renderer: Renderer,
     store: Store,

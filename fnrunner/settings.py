@@ -25,7 +25,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from cadlib.yaml import Document
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Bounds, CallLimits, Granted
+from fnrunner.contract.run import CallLimits, Granted, ResourceLimits
 from fnrunner.settings_form import FunctionForm, PorchForm, PorchSpec, RunnerForm, pattern
 
 KINDS: Final = ("builtin", "executable", "image", "pod")
@@ -163,7 +163,7 @@ def _is_porch(document: Document) -> bool:
 
 
 def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> RunnerSettings:
-    usual = Granted(bounds=form.limits.over(Bounds(seconds=form.calls.time)))
+    usual = Granted(bounds=form.limits.over(ResourceLimits(seconds=form.calls.time)))
     calls = form.calls
     return RunnerSettings(
         form=form,

@@ -22,7 +22,7 @@ from cadlib.forms import Strict, wrong
 from cadlib.yaml import Value
 from fnrunner.builtin import lookup
 from fnrunner.contract.policy import ANY
-from fnrunner.contract.run import MIB, Bounds
+from fnrunner.contract.run import MIB, ResourceLimits
 
 _DECIMAL: Final[dict[str, int]] = {unit: 1000**i for i, unit in enumerate(("", "k", "M", "G", "T"))}
 _BINARY: Final[dict[str, int]] = {
@@ -142,7 +142,7 @@ class BoundsForm(Strict):
     temporary: Size | None = None
     """Size of its /tmp."""
 
-    def over(self, usual: Bounds) -> Bounds:
+    def over(self, usual: ResourceLimits) -> ResourceLimits:
         """Return these bounds, and the usual ones where none is given."""
         given = {
             "seconds": self.time,

@@ -27,7 +27,7 @@ _MERGED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
+class CommitAnnotation:
     """What a line below a commit says.
 
     Attributes:
@@ -43,7 +43,7 @@ class Annotation:
     task: str = ""
 
 
-def read(message: str) -> Iterator[Annotation]:
+def read(message: str) -> Iterator[CommitAnnotation]:
     """Yield what the lines below a commit say, in their order."""
     for index, each in enumerate(_LINE.finditer(message)):
         if index == _MOST_LINES:
@@ -56,7 +56,7 @@ def read(message: str) -> Iterator[Annotation]:
         if isinstance(package, str):
             task = said.get("task")
             kind = _text(task.get("type")) if isinstance(task, dict) else ""
-            yield Annotation(package, _text(said.get("workspaceName")), _number(said), kind)
+            yield CommitAnnotation(package, _text(said.get("workspaceName")), _number(said), kind)
 
 
 def workspace(message: str, package: str, revision: int) -> str:

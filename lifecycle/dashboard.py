@@ -15,7 +15,7 @@ from lifecycle.assess import keep_freezes
 from lifecycle.box_waves import RECORD
 from lifecycle.commands import answers
 from lifecycle.commands.answers import AfterCommands
-from lifecycle.events import Answered, Event
+from lifecycle.events import CommentAnswered, Event
 from lifecycle.facts.boxes import BegunBox
 from lifecycle.facts.conversation import Comment, Written
 from lifecycle.facts.head import Facts
@@ -49,7 +49,7 @@ def decide(facts: Facts) -> list[Action]:
 def _pass_over(issue: Proposal) -> list[Action]:
     """What is said while the bot only observes does not count later: the database alone knows."""
     said = answers.pending(issue, memory.read(issue))
-    log = frozenset(Answered(comment=comment.id) for comment, _ in said)
+    log = frozenset(CommentAnswered(comment=comment.id) for comment, _ in said)
     return [Keep(issue.place.number, log)] if log else []
 
 
@@ -58,7 +58,7 @@ def _decide(facts: Facts, issue: Proposal) -> list[Action]:
     boxed = _Boxes.of(issue, done)
     issue = replace(issue, talk=replace(issue.talk, pressed=boxed.given))
     answered = answers.answer(facts, issue, memory.read(issue))
-    log = answered.memory.log | {Answered(comment=number) for number in boxed.told}
+    log = answered.memory.log | {CommentAnswered(comment=number) for number in boxed.told}
     lacking = log - issue.talk.kept
     replies = [each for each in answered.actions if boxed.of_reply(each) is not None]
     others = [each for each in answered.actions if each not in replies]
@@ -115,7 +115,7 @@ class _Boxes:
 
 
 def _number(event: Event) -> int:
-    return event.comment if isinstance(event, Answered) else 0
+    return event.comment if isinstance(event, CommentAnswered) else 0
 
 
 def _progress(
@@ -147,7 +147,7 @@ def _progress(
     if not waves.waiting and not any(not each.failed for each in now):
         now = ()  # nothing waits for what failed
     newest = list(dict.fromkeys([*told, *_newest(known.record)]))[:MOST_TOLD]
-    events = [Answered(comment=number) for number in newest]
+    events = [CommentAnswered(comment=number) for number in newest]
     record: dict[str, JSON] = {
         "kind": RECORD,
         "repository": facts.repository_id.spelled,

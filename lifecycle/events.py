@@ -50,7 +50,7 @@ class FirstSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class CommentAnswered:
     """A comment was answered."""
 
     comment: int
@@ -316,7 +316,7 @@ class Overridden:
 
 Event = (
     FirstSeen
-    | Answered
+    | CommentAnswered
     | Approval
     | TakenBack
     | Fell
@@ -357,7 +357,7 @@ def content(trees: Mapping[str, str]) -> str:
 
 _KINDS: Mapping[str, type[Any]] = {
     "seen": FirstSeen,
-    "answered": Answered,
+    "answered": CommentAnswered,
     "approval": Approval,
     "taken back": TakenBack,
     "fell": Fell,

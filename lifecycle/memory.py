@@ -16,8 +16,8 @@ from types import UnionType
 from lifecycle import events, replay
 from lifecycle.access import Person
 from lifecycle.events import (
-    Answered,
     Approval,
+    CommentAnswered,
     Event,
     Fell,
     FirstSeen,
@@ -93,7 +93,7 @@ class Memory:
     @cached_property
     def answered(self) -> frozenset[int]:
         """Numbers of the comments that were answered."""
-        return frozenset(e.comment for e in self.log if isinstance(e, Answered))
+        return frozenset(e.comment for e in self.log if isinstance(e, CommentAnswered))
 
     @cached_property
     def words(self) -> Mapping[str, Word]:
@@ -266,7 +266,7 @@ def answer_record(
         "head": str(proposal.place.head),
         "mark": proposal.times.head_mark,
         "rules": proposal.rules.digest,
-        **replay.pack([*([Answered(comment=comment)] if comment else []), *about]),
+        **replay.pack([*([CommentAnswered(comment=comment)] if comment else []), *about]),
     }
 
 
@@ -380,7 +380,7 @@ answer. Most have one or two kilobytes of text."""
 def _said(record: Mapping[str, JSON]) -> Log:
     match record["kind"]:
         case "approve" | "answer" if "events" not in record:
-            return frozenset({Answered(comment=int(str(record["comment"])))})
+            return frozenset({CommentAnswered(comment=int(str(record["comment"])))})
         case "report" if "events" not in record:
             return frozenset({Reported(merge=str(record["merge"]))})
         case "memory":
@@ -393,7 +393,7 @@ def _of_old(record: Mapping[str, JSON]) -> Log:
     found: set[Event] = set()
     handled, hold = record["handled"], record["hold"]
     if isinstance(handled, list):
-        found |= {Answered(comment=int(str(number))) for number in handled}
+        found |= {CommentAnswered(comment=int(str(number))) for number in handled}
     if isinstance(hold, list):
         found.add(Held(person=str(hold[0]), at=events.EVER, comment=0, reason=str(hold[1])))
     return frozenset(found)

@@ -15,8 +15,8 @@ from typing import Any
 
 from lifecycle.events import (
     EVER,
-    Answered,
     Approval,
+    CommentAnswered,
     Event,
     Fell,
     FirstSeen,
@@ -228,7 +228,7 @@ def first_sight(log: Iterable[Event]) -> FirstSeen | None:
 def compact(log: Iterable[Event]) -> Log:
     """Leave out what a later word has overruled; replaying gives the same, in any union."""
     given = frozenset(log)
-    lasting = Answered | Reported | PackagePublished | Noticed | Tampered
+    lasting = CommentAnswered | Reported | PackagePublished | Noticed | Tampered
     lasting |= Thawed | Overridden
     kept: set[Event] = {e for e in given if isinstance(e, lasting)}
     kept |= last_words(given)
@@ -255,8 +255,8 @@ def _last_holds(log: Log) -> set[Event]:
 
 def pack(log: Iterable[Event]) -> dict[str, JSON]:
     """Return a log as compact JSON: numbers of answered comments as differences."""
-    answered = sorted({e.comment for e in log if isinstance(e, Answered)})
-    others = sorted((e for e in log if not isinstance(e, Answered)), key=order)
+    answered = sorted({e.comment for e in log if isinstance(e, CommentAnswered)})
+    others = sorted((e for e in log if not isinstance(e, CommentAnswered)), key=order)
     steps = [after - before for before, after in zip([0, *answered], answered, strict=False)]
     return {"answered": [*steps], "events": [encode(e) for e in others]}
 
@@ -267,5 +267,5 @@ def unpack(said: Mapping[str, Any]) -> Log:
     number = 0
     for step in said["answered"]:
         number += int(step)
-        found.add(Answered(comment=number))
+        found.add(CommentAnswered(comment=number))
     return frozenset(found)

@@ -12,7 +12,7 @@ import click
 from bot import trust
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
-from bot.connecting import Connection, everywhere, gitlab_tokens
+from bot.connecting import ForgeConnection, everywhere, gitlab_tokens
 from bot.forges.github.guards import Guards
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.guards import Guards as ProjectGuards
@@ -118,7 +118,7 @@ async def _look(
         return found
 
 
-def _host(name: str, served: Connection, settings: Settings) -> str:
+def _host(name: str, served: ForgeConnection, settings: Settings) -> str:
     """The host where people open a forge, such as "github.com"."""
     places = {each.name: each.url for each in settings.gitlabs}
     found = urls.parts(served.api_url or places.get(name, "")).netloc.lower()
@@ -172,7 +172,7 @@ class _Guards(Protocol):
         """Close its connections."""
 
 
-def _guards(served: Connection, token: str) -> _Guards:
+def _guards(served: ForgeConnection, token: str) -> _Guards:
     """Who asks a forge what guards a repository.
 
     Args:

@@ -59,7 +59,7 @@ MOST_PLACES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class RequestPurpose:
     """For whom the forge is asked.
 
     Attributes:
@@ -73,17 +73,17 @@ class Asker:
     key: str = ""
 
 
-_NOBODY = Asker()
-_asker: ContextVar[Asker] = ContextVar("asker", default=_NOBODY)
+_NOBODY = RequestPurpose()
+_asker: ContextVar[RequestPurpose] = ContextVar("asker", default=_NOBODY)
 
 
-def asker_now() -> Asker:
+def asker_now() -> RequestPurpose:
     """For whom the forge is asked here."""
     return _asker.get()
 
 
 @contextmanager
-def asking(asker: Asker) -> Iterator[None]:
+def asking(asker: RequestPurpose) -> Iterator[None]:
     """Whatever asks the forge inside the block does it for this one."""
     token = _asker.set(asker)
     try:
@@ -115,7 +115,7 @@ class _Waiting:
         granted: Tells when it may go, or that it may not.
     """
 
-    asker: Asker
+    asker: RequestPurpose
     draws: Sequence[Draw]
     number: int
     since: float
@@ -345,7 +345,7 @@ class Account:
                 waiting.granted.set_exception(error)
             self._waiting.remove(waiting)
 
-    def _kept(self, asker: Asker) -> float:
+    def _kept(self, asker: RequestPurpose) -> float:
         """The share that is left to others.
 
         Nothing for a repository that had little lately; of a busy one half of it for what had
@@ -379,7 +379,7 @@ class _LaterError(Exception):
         self.after = after
 
 
-def _key(asker: Asker) -> str:
+def _key(asker: RequestPurpose) -> str:
     """What the use of a key is kept under, beside that of its repository."""
     return f"{asker.place} {asker.key}"
 

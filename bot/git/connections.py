@@ -32,7 +32,7 @@ class OddAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RemoteAddress:
     """Where a remote is reached.
 
     Attributes:
@@ -97,7 +97,7 @@ class HttpAnswer:
 class _Connection:
     """One connection; `end` may be called from any thread and breaks off what is under way."""
 
-    def __init__(self, address: Address, seconds: float) -> None:
+    def __init__(self, address: RemoteAddress, seconds: float) -> None:
         self.address = address
         self.used = 0.0
         self.seconds = seconds
@@ -190,7 +190,7 @@ class Connections:
         self._idle: list[_Connection] = []
         self._lock = threading.Lock()
 
-    def ask(self, address: Address, request: Request) -> HttpAnswer:
+    def ask(self, address: RemoteAddress, request: Request) -> HttpAnswer:
         """Send a request that may be sent twice, over a kept connection where there is one.
 
         Raises:
@@ -223,7 +223,7 @@ class Connections:
             each.close()
         return answer
 
-    def _take(self, address: Address) -> _Connection | None:
+    def _take(self, address: RemoteAddress) -> _Connection | None:
         with self._lock:
             found = next((c for c in reversed(self._idle) if c.address == address), None)
             if found is None:
@@ -249,7 +249,7 @@ FAILURES = (OSError, HTTPException, OddAnswerError)
 """All that comes of a remote that cannot be asked."""
 
 
-def _secured(raw: socket.socket, address: Address) -> ssl.SSLSocket:
+def _secured(raw: socket.socket, address: RemoteAddress) -> ssl.SSLSocket:
     file = Path(address.authority) if address.authority else None
     context = _context(file, file.stat().st_mtime_ns if file else 0)
     return context.wrap_socket(raw, server_hostname=address.host)

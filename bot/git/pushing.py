@@ -14,7 +14,7 @@ from typing import Final
 
 from bot import tracing
 from bot.clock import Clock
-from bot.git.connections import FAILURES, Address, Connections, OddAnswerError, Request
+from bot.git.connections import FAILURES, Connections, OddAnswerError, RemoteAddress, Request
 from bot.git.port import RefUpdate
 from bot.git.remote import AGENT, FLUSH, UNKEPT, Service, body_of, headers_for, packet, packets
 
@@ -60,7 +60,7 @@ class RemotePush(Service):
             self._failed()
             return False
 
-    def _format(self, address: Address, credentials: str) -> bytes:
+    def _format(self, address: RemoteAddress, credentials: str) -> bytes:
         """Ask what it can do; returns what it is told that we can."""
         path = f"{self._url.path.rstrip('/')}/info/refs?service=git-receive-pack"
         headers = headers_for(credentials, "*/*") | UNKEPT

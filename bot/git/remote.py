@@ -19,10 +19,10 @@ from bot.git import refs as git_refs
 from bot.git.connections import (
     CONNECTIONS,
     FAILURES,
-    Address,
     Connections,
     HttpAnswer,
     OddAnswerError,
+    RemoteAddress,
     Request,
 )
 from bot.git.process import AUTHORITY, NO_PROXY, OTHER_AUTHORITIES, PROXIES, basic
@@ -60,19 +60,19 @@ class Service:
         self._quiet_until = 0.0
         self._known: tuple[float, bytes] | None = None
 
-    def _asked_at(self) -> Address | None:
+    def _asked_at(self) -> RemoteAddress | None:
         """Where it is asked; None where git must be started."""
         address = address_of(self._url)
         return None if self._clock.monotonic() < self._quiet_until else address
 
-    def _told(self, address: Address, credentials: str) -> bytes:
+    def _told(self, address: RemoteAddress, credentials: str) -> bytes:
         """What it is to be told that we can; asked for once in `KNOWN_SECONDS`."""
         now = self._clock.monotonic()
         if self._known is None or now - self._known[0] > KNOWN_SECONDS:
             self._known = (now, self._format(address, credentials))
         return self._known[1]
 
-    def _format(self, address: Address, credentials: str) -> bytes:
+    def _format(self, address: RemoteAddress, credentials: str) -> bytes:
         """Ask what it can do."""
         raise NotImplementedError
 
@@ -118,13 +118,15 @@ class RemoteRefs(Service):
         except (*FAILURES, UnicodeError):
             return None
 
-    def _ask(self, address: Address, credentials: str, beginnings: Sequence[str]) -> dict[str, Sha]:
+    def _ask(
+        self, address: RemoteAddress, credentials: str, beginnings: Sequence[str]
+    ) -> dict[str, Sha]:
         with tracing.span("refs"):
             asked = listing(beginnings, self._told(address, credentials))
             answer = self._connections.ask(address, self._post(credentials, asked))
             return listed(body_of(answer, "application/x-git-upload-pack-result"))
 
-    def _format(self, address: Address, credentials: str) -> bytes:
+    def _format(self, address: RemoteAddress, credentials: str) -> bytes:
         """Ask what it can do; returns what it must be told of the format of objects."""
         path = f"{self._url.path.rstrip('/')}/info/refs?service=git-upload-pack"
         headers = headers_for(credentials, "*/*") | UNKEPT
@@ -138,7 +140,7 @@ class RemoteRefs(Service):
         return Request("POST", path, headers, body, MOST_BYTES)
 
 
-def address_of(url: SplitResult) -> Address | None:
+def address_of(url: SplitResult) -> RemoteAddress | None:
     """Where a remote is reached; None where that takes what only git can do."""
     secure = url.scheme == "https"
     plain = url.scheme in ("http", "https") and url.hostname and url.hostname.isascii()
@@ -152,7 +154,7 @@ def address_of(url: SplitResult) -> Address | None:
     # Python goes by these and git may not: then git alone says whom to trust.
     if secure and not authority and any(os.environ.get(name) for name in OTHER_AUTHORITIES):
         return None
-    return Address(str(url.hostname), url.port or (443 if secure else 80), secure, authority)
+    return RemoteAddress(str(url.hostname), url.port or (443 if secure else 80), secure, authority)
 
 
 def headers_for(credentials: str, accept: str) -> dict[str, str]:

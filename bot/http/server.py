@@ -47,7 +47,7 @@ _TOO_LARGE = (
 )
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One connection, closed when its headers take too long, or when a body is not wanted.
 
     Args:
@@ -57,7 +57,7 @@ class Connection(HttpToolsProtocol):
     """
 
     def __init__(
-        self, *, limits: ConnectionLimits, waiting: dict["Connection", None], **given: Any
+        self, *, limits: ConnectionLimits, waiting: dict["HttpConnection", None], **given: Any
     ) -> None:
         super().__init__(**given)
         self._limits = limits
@@ -170,13 +170,13 @@ async def listening(
         OSError: It cannot listen there.
     """
     _want_files()
-    waiting: dict[Connection, None] = {}
+    waiting: dict[HttpConnection, None] = {}
     server = _Server(
         uvicorn.Config(
             application,
             host=host,
             port=port,
-            http=functools.partial(Connection, limits=limits, waiting=waiting),  # type: ignore[arg-type]
+            http=functools.partial(HttpConnection, limits=limits, waiting=waiting),  # type: ignore[arg-type]
             ws="none",
             log_config=None,
             access_log=False,

@@ -48,7 +48,7 @@ class MergeLook:
     left: float | None = None
 
 
-class Asker:
+class HeadStateReader:
     """Asks the forge about the head branches of one repository.
 
     Args:

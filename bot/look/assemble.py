@@ -16,7 +16,7 @@ from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import impact_texts, indexing, queued, rendering
-from bot.look.asking import Asker, MergeLook
+from bot.look.asking import HeadStateReader, MergeLook
 from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
 from bot.look.fetching import Fetcher
@@ -138,7 +138,7 @@ class Looker:
         self._said = said
         self.clock = clock
         self.offload = offload
-        self._asker = Asker(repository, forge, store, record_keys, instance, offload)
+        self._asker = HeadStateReader(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(repository.id, forge, store.proposals)
         self.people = People(forge, login, clock=clock, offload=offload)
         self._patience = Patience(clock)

@@ -17,7 +17,7 @@ from bot.store.values import Adoption
 from lifecycle import box_waves, boxes, records
 from lifecycle.access import Person
 from lifecycle.boxes import DRAFTING, Tick
-from lifecycle.events import Answered, Log
+from lifecycle.events import CommentAnswered, Log
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.drafts import MOST_DRAFTS
@@ -322,5 +322,5 @@ class DashboardLooker:
 
 
 def _unanswered(ticked: Sequence[Press], kept: Log) -> tuple[Press, ...]:
-    done = {each.comment for each in kept if isinstance(each, Answered)}
+    done = {each.comment for each in kept if isinstance(each, CommentAnswered)}
     return tuple(each for each in ticked if each.number not in done)

@@ -20,19 +20,13 @@ import structlog
 
 from bot.clock import Clock, Offload
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
-from bot.git.port import (
-    GitBusyError,
-    GitRefusedError,
-    Mirror,
-    ObjectTooLargeError,
-    Scope,
-)
+from bot.git.port import GitBusyError, GitRefusedError, Mirror, ObjectTooLargeError, Scope
 from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
 from bot.look.impact_places import Downstreams, Opened, TrialSite
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
-from bot.look.impact_variants import ALONE, Around, VariantTrials
+from bot.look.impact_variants import ALONE, OtherRepositories, VariantTrials
 from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
@@ -135,7 +129,11 @@ class ImpactReader:
     """
 
     def __init__(
-        self, looker: Looker, users: UpstreamIndex, others: Others, around: Around = ALONE
+        self,
+        looker: Looker,
+        users: UpstreamIndex,
+        others: Others,
+        around: OtherRepositories = ALONE,
     ) -> None:
         self._looker = looker
         self._users = users

@@ -66,7 +66,7 @@ class Lent:
     topics: Topics = ()
 
 
-class Around(Protocol):
+class OtherRepositories(Protocol):
     """Knows other repositories."""
 
     async def lent(self) -> Lent:
@@ -80,8 +80,8 @@ class Around(Protocol):
         """
 
 
-class Alone:
-    """Implements `Around` where no other repository is known."""
+class NoOtherRepositories:
+    """Implements `OtherRepositories` where no other repository is known."""
 
     async def lent(self) -> Lent:
         """Nothing."""
@@ -92,7 +92,7 @@ class Alone:
         return {}
 
 
-ALONE: Final = Alone()
+ALONE: Final = NoOtherRepositories()
 
 
 class VariantTrials:
@@ -103,7 +103,7 @@ class VariantTrials:
         offload: Where git is read, and rules are resolved.
     """
 
-    def __init__(self, around: Around, offload: Offload) -> None:
+    def __init__(self, around: OtherRepositories, offload: Offload) -> None:
         self._around = around
         self._offload = offload
         self._kept: dict[tuple[object, ...], Compared] = {}

@@ -19,7 +19,7 @@ from bot.look import (
     updating,
     variant_wishes,
 )
-from bot.look.asking import Asker, MergeLook
+from bot.look.asking import HeadStateReader, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.crowds import asked
 from bot.look.drafts import Drafts
@@ -82,7 +82,7 @@ class ProposalReader:
         fetcher: Fetcher,
         renderer: Renderer,
         store: Index,
-        asker: Asker,
+        asker: HeadStateReader,
         people: People,
         login: str,
         *,

@@ -13,7 +13,7 @@ import structlog
 
 from bot import keys, metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.budget import Asker, asking
+from bot.forges.budget import RequestPurpose, asking
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
 from bot.git.port import (
     GitBusyError,
@@ -147,7 +147,7 @@ class Controller:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
             key = str(work.key)
-            asker = Asker(keys.place_of(key), urgency_of(work.key, work.hint), key)
+            asker = RequestPurpose(keys.place_of(key), urgency_of(work.key, work.hint), key)
             seconds = metrics.LOOK_SECONDS.labels(type(work.key).__name__)
             with seconds.time(), asking(asker):
                 after = await self.handle(work.key, work.hint)

@@ -16,7 +16,7 @@ from bot.loop.variant_telling import rules_of
 
 
 class VariantsAround:
-    """Implements `bot.look.impact_variants.Around` for one repository.
+    """Implements `bot.look.impact_variants.OtherRepositories` for one repository.
 
     Args:
         serving: Finds repositories.

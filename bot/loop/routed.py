@@ -11,7 +11,7 @@ from bot.loop.work import Result, Settled, WorkItem
 log = structlog.get_logger()
 
 
-class Controller(Protocol):
+class KeyHandler(Protocol):
     """What handles the keys of one forge: `bot.loop.controller.Controller`."""
 
     async def work(self, work: WorkItem) -> Result:
@@ -28,7 +28,7 @@ class Controllers:
         served: At least one.
     """
 
-    def __init__(self, served: Mapping[str, Controller]) -> None:
+    def __init__(self, served: Mapping[str, KeyHandler]) -> None:
         self._served = served
 
     async def work(self, work: WorkItem) -> Result:

@@ -8,7 +8,7 @@ import structlog
 
 from bot import keys
 from bot.clock import SYSTEM, Clock
-from bot.forges.budget import Asker, asking
+from bot.forges.budget import RequestPurpose, asking
 from bot.forges.port import ForgeBusyError, ListedProposal
 from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.loop import branches
@@ -90,7 +90,7 @@ class Trouble:
         until = self._clock.now() + timedelta(seconds=error.after)
         if error.after < WORTH_TELLING or self._limited(key, until):
             return
-        with asking(Asker(keys.place_of(str(key)), Urgency.FIRST, f"{key} told")):
+        with asking(RequestPurpose(keys.place_of(str(key)), Urgency.FIRST, f"{key} told")):
             await self._tell(key, error, lambda head, run: checks.limited(head, run, until))
 
     def _limited(self, key: keys.Key, until: datetime) -> bool:

@@ -20,7 +20,7 @@ from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.variants import actions as a
 from lifecycle.variants import making
-from lifecycle.variants.carrying import Around, Content
+from lifecycle.variants.carrying import DownstreamContext, DraftContent
 from lifecycle.variants.making import Made
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.upstreams import UpstreamRevision
@@ -38,7 +38,7 @@ class Task:
         fetched: Upstreams that were fetched, by commit.
     """
 
-    around: Around
+    around: DownstreamContext
     objects: Objects
     here: Here
     policy: Policy
@@ -62,7 +62,7 @@ class VariantMaker:
         self._served = served
         self._upstreams = upstreams
 
-    async def content(self, action: a.Action, task: Task) -> Content:
+    async def content(self, action: a.Action, task: Task) -> DraftContent:
         """Make what an action puts into a draft; nothing where it puts in nothing.
 
         Raises:
@@ -78,11 +78,11 @@ class VariantMaker:
                 return await self._made(task, local, Sha(head), upstream, new=False)
             case a.RemovePackage():
                 gone = {f"{task.package}/{path}": None for path in task.here.own}
-                return Content(files=gone, title=texts.removal_title(task.package))
+                return DraftContent(files=gone, title=texts.removal_title(task.package))
             case (
                 a.OpenDraft() | a.ProposeDraft() | a.RetitleDraft() | a.CloseDraft() | a.EndDraft()
             ):
-                return Content()
+                return DraftContent()
             case _:
                 assert_never(action)
 
@@ -94,7 +94,7 @@ class VariantMaker:
         upstream: UpstreamRevision | None,
         *,
         new: bool,
-    ) -> Content:
+    ) -> DraftContent:
         made = await self._package(task, local, upstream, new=new)
         path, after = task.package, made.files
         changes: dict[str, Entry | None] = {
@@ -120,7 +120,7 @@ class VariantMaker:
                 base=task.around.tip,
                 base_ref=task.around.base_ref,
             )
-        return Content(
+        return DraftContent(
             files=changes,
             title=texts.title(path, shown, new=new),
             conflicts=tuple(f"{each.path} {each.field}".strip() for each in made.conflicts),

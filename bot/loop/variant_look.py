@@ -29,7 +29,7 @@ from lifecycle.upstreams.graph import Package
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import LATEST, RevisionReference
 from lifecycle.variants import naming
-from lifecycle.variants.carrying import Around
+from lifecycle.variants.carrying import DownstreamContext
 from lifecycle.variants.facts import DraftFacts, VariantFacts
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.trailer import Trail
@@ -161,7 +161,7 @@ class VariantLook:
             held=here.held,
             sources=variant_facts.sources(variant, objects.values(variant.namespace)),
         )
-        around = Around(
+        around = DownstreamContext(
             variant=variant,
             file=wanted.file,
             base_ref=base_ref,

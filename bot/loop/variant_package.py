@@ -28,8 +28,8 @@ from lifecycle.variants.actions import (
     RemovePackage,
     UpdateDraft,
 )
-from lifecycle.variants.carrying import Around, Content, carried
-from lifecycle.variants.decision import Decision, decide
+from lifecycle.variants.carrying import DownstreamContext, DraftContent, carried
+from lifecycle.variants.decision import VariantDecision, decide
 from lifecycle.variants.facts import VariantFacts
 
 log = structlog.get_logger()
@@ -47,9 +47,9 @@ class LookedVariant:
     """
 
     looked: Looked
-    around: Around
-    decision: Decision
-    contents: tuple[Content, ...]
+    around: DownstreamContext
+    decision: VariantDecision
+    contents: tuple[DraftContent, ...]
 
     @property
     def facts(self) -> Facts:
@@ -87,7 +87,7 @@ class VariantReconciler:
         self._proposals = proposals
         self._served: ServedRepository = going.served
         self.key, self.hint = key, hint
-        self.decided: Decision | None = None
+        self.decided: VariantDecision | None = None
         self.refused = ""
         self.waiting = f"{key} {wanted.variant.spec.downstream.package}"
 
@@ -175,13 +175,13 @@ class VariantReconciler:
         return Rest()
 
 
-def _follows(decided: Decision) -> bool:
+def _follows(decided: VariantDecision) -> bool:
     """Tell whether something is made as the rule asks."""
     made = (CreateDraft, UpdateDraft, MergeIntoDraft)
     return any(isinstance(each, made) for each in decided.actions)
 
 
-def _begins(decided: Decision, facts: VariantFacts) -> bool:
+def _begins(decided: VariantDecision, facts: VariantFacts) -> bool:
     """Tell whether a draft is begun: what a person closed before has to be known then."""
     there = {each.branch for each in facts.drafts if each.recipe is not None}
     made = (CreateDraft, UpdateDraft, RemovePackage)

@@ -130,7 +130,7 @@ class Entered(Generic[RouteT, CallerT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(Generic[CallerT, DeliveriesT]):
+class RoutedRequest(Generic[CallerT, DeliveriesT]):
     """One request, after it found its operation and its caller; each dialect adds its own.
 
     Attributes:

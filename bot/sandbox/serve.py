@@ -34,7 +34,7 @@ from bot.sandbox.rules.pushing import Door
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
 
-AnyHooks = Hooks[github_deliveries.Deliveries] | Hooks[gitlab_deliveries.Deliveries]
+AnyHooks = Hooks[github_deliveries.DeliveryPublisher] | Hooks[gitlab_deliveries.DeliveryPublisher]
 
 _VERSIONS = {"github": "v3", "gitlab": "v4"}
 

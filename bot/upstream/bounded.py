@@ -35,7 +35,7 @@ class TooMuchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class GitCallLimits:
     """How much one call may take.
 
     Attributes:
@@ -73,7 +73,7 @@ def run(
     arguments: Sequence[str],
     folder: Path,
     env: Mapping[str, str],
-    bounds: Bounds,
+    bounds: GitCallLimits,
     text: str = "",
     *,
     asks: bool = False,
@@ -142,7 +142,7 @@ def _input(text: str) -> Iterator[IO[bytes] | int]:
 
 
 def _watched(
-    process: subprocess.Popen[bytes], folder: Path, bounds: Bounds, *, shows: bool
+    process: subprocess.Popen[bytes], folder: Path, bounds: GitCallLimits, *, shows: bool
 ) -> Done:
     out = _Reader(process.stdout, bounds.output)
     said = _Reader(process.stderr, MOST_SAID, shows=shows)

@@ -22,8 +22,8 @@ from bot.git.objects import Objects
 from bot.git.process import environment, reason
 from bot.git.trees import StoredTrees
 from bot.upstream import remote
-from bot.upstream.bounded import Bounds, Done, TooMuchError, TooSlowError
-from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, Calls, Way
+from bot.upstream.bounded import Done, GitCallLimits, TooMuchError, TooSlowError
+from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, FetchCommands, Way
 from bot.upstream.routes import Allowed, GitRoute, GitRoutes
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
@@ -145,7 +145,7 @@ class Elsewhere:
         self, route: GitRoute, wanted: GitReference, reader: str, new: Path, ends: float
     ) -> Came:
         place = f"{route.url}//{wanted.directory}".rstrip("/")
-        call = _Calls(route, new, Bounds(ends, self._most_fetched), place)
+        call = _Calls(route, new, GitCallLimits(ends, self._most_fetched), place)
         call.git("init", "--quiet", "--bare", ".")
         if is_commit(wanted.ref) and not call.holds(wanted.ref):
             raise UpstreamError(UpstreamFault.MISSING, *texts.no_commit(wanted.ref, call.place))
@@ -244,10 +244,10 @@ class Elsewhere:
         return self._folder / f"{hashlib.sha256(said.encode()).hexdigest()}.git"
 
 
-class _Calls(Calls):
+class _Calls(FetchCommands):
     """Calls of git for one fetch of the bot's, with what went wrong in its words."""
 
-    def __init__(self, route: GitRoute, folder: Path, bounds: Bounds, place: str) -> None:
+    def __init__(self, route: GitRoute, folder: Path, bounds: GitCallLimits, place: str) -> None:
         super().__init__(Way(route.url, route.environment(folder)), folder, bounds)
         self.place = place
         self._door = route

@@ -15,7 +15,7 @@ from typing import Final
 from bot.git.refs import advertised
 from bot.git.trees import StoredTrees
 from bot.upstream import bounded
-from bot.upstream.bounded import Bounds, Done
+from bot.upstream.bounded import Done, GitCallLimits
 
 MOST_FETCHED: Final = 256 * 1024**2
 """Bytes of what one fetch brings, compressed; a package may have a quarter of that."""
@@ -44,7 +44,7 @@ class Way:
     asks: bool = False
 
 
-class Calls:
+class FetchCommands:
     """Calls of git for one fetch.
 
     Args:
@@ -53,7 +53,7 @@ class Calls:
         bounds: How much all of it may take.
     """
 
-    def __init__(self, way: Way, folder: Path, bounds: Bounds) -> None:
+    def __init__(self, way: Way, folder: Path, bounds: GitCallLimits) -> None:
         self.way = way
         self.folder = folder
         self.bounds = bounds

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult
 
-from bot.git.connections import FAILURES, Address, Connections, HttpAnswer, Request
+from bot.git.connections import FAILURES, Connections, HttpAnswer, RemoteAddress, Request
 from bot.git.process import AUTHORITY, PROXIES, authorised, basic, environment
 from bot.reach import Reach, Resolve
 from fnrunner import urls
@@ -165,7 +165,7 @@ class GitRoutes:
         try:
             for each in addresses:
                 try:
-                    at = Address(host, _port(url), secure, authority, each)
+                    at = RemoteAddress(host, _port(url), secure, authority, each)
                     return connections.ask(at, asked)
                 except TimeoutError:
                     fault, problem = UpstreamFault.TOO_SLOW, texts.too_slow(host, self._seconds)

@@ -18,7 +18,7 @@ from fnrunner.contract.results import Result
 Note = TypeVar("Note")
 
 
-class Alone(Protocol, Generic[Note]):
+class PerResourceFunction(Protocol, Generic[Note]):
     """A function with its configuration."""
 
     def each(self, item: Item) -> tuple[Item, Note]:
@@ -49,7 +49,9 @@ class ConfigRefusedError(Exception):
         self.log = log
 
 
-def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> FunctionResult:
+def run(
+    begin: Callable[[Value], PerResourceFunction[Note]], resources: ResourceList
+) -> FunctionResult:
     """Run such a function on a list.
 
     Args:

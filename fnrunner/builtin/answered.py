@@ -14,7 +14,7 @@ MOST: Final = 5_000
 """Values that one keeps: as many resources as `ItemCache` remembers, about."""
 
 
-class Answered(Generic[T]):
+class AnswerCache(Generic[T]):
     """Answers by object."""
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class Answered(Generic[T]):
 
 
 @lru_cache(maxsize=16)
-def answers(function: str, config: str) -> Answered[Any]:  # noqa: ARG001 - the key
+def answers(function: str, config: str) -> AnswerCache[Any]:  # noqa: ARG001 - the key
     """Return the answers of a function with one configuration; those used last are kept.
 
     Args:
         function: Its name, and what the answers are about.
         config: Its configuration, as text that tells apart what differs.
     """
-    return Answered()
+    return AnswerCache()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cadlib.stream.resourcelist import ResourceList
     from cadlib.yaml import Value
     from fnrunner.builtin.about import About
-    from fnrunner.builtin.alone import Alone
+    from fnrunner.builtin.alone import PerResourceFunction
     from fnrunner.builtin.verdict import FunctionResult
 
 # Where the catalog is published: now, and before it moved.
@@ -76,9 +76,9 @@ class CatalogFunction:
         verdict: FunctionResult = self.module.run(resources)
         return verdict
 
-    def begin(self, config: "Value") -> "Alone[Any]":
+    def begin(self, config: "Value") -> "PerResourceFunction[Any]":
         """Return one that is `alone` with its configuration, or raise RefusedError."""
-        function: Alone[Any] = self.module.begin(config)
+        function: PerResourceFunction[Any] = self.module.begin(config)
         return function
 
     @property

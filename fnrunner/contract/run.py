@@ -147,7 +147,7 @@ Ready = Callable[[str, float | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ResourceLimits:
     """Resource limits of a function that runs in a process of its own.
 
     Attributes:
@@ -169,7 +169,7 @@ class Bounds:
     temporary_bytes: int = 64 * MIB
 
 
-def within(bounds: Bounds, seconds: float | None) -> Bounds:
+def within(bounds: ResourceLimits, seconds: float | None) -> ResourceLimits:
     """Return bounds for a caller who waits so long.
 
     Args:
@@ -195,7 +195,7 @@ class Granted:
         environment: Variables it is given besides those of its image.
     """
 
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: ResourceLimits = field(default_factory=ResourceLimits)
     network: bool = False
     pure: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fnrunner.contract.run import MIB, Bounds
+from fnrunner.contract.run import MIB, ResourceLimits
 
 # Users from here to 2**31 are given to nobody by systemd and distributions; 64 for each process
 # id, of which there are at most 2**22. Source: systemd, docs/UIDS-GIDS.md.
@@ -45,7 +45,7 @@ class Launcher:
     users: "UserIds | None"
 
     @contextmanager
-    def command(self, bounds: Bounds, *, watched: bool) -> Iterator[list[str]]:
+    def command(self, bounds: ResourceLimits, *, watched: bool) -> Iterator[list[str]]:
         """Give the words to put before bubblewrap's; its user is ours until the end.
 
         Args:
@@ -65,7 +65,7 @@ class Launcher:
             identity = (f"--reuid={user}", f"--regid={user}", "--clear-groups")
             yield [*words, self.setpriv, *identity, "--inh-caps=-all", "--no-new-privs", "--"]
 
-    def limit_processes(self, pid: int, bounds: Bounds) -> None:
+    def limit_processes(self, pid: int, bounds: ResourceLimits) -> None:
         """Limit the processes of a sandbox that is being built by an ordinary user.
 
         Only inside counts what is inside; outside, all that the user runs would count.
@@ -118,7 +118,7 @@ def users(uid_map: Path = Path("/proc/self/uid_map")) -> UserIds | None:
     return UserIds(begin + size - 4 * _USERS)  # not the last: there is nobody (65534)
 
 
-def _limits(bounds: Bounds, *, watched: bool) -> list[tuple[str, int, int]]:
+def _limits(bounds: ResourceLimits, *, watched: bool) -> list[tuple[str, int, int]]:
     found = [
         ("core", resource.RLIMIT_CORE, 0),
         ("cpu", resource.RLIMIT_CPU, math.ceil(bounds.seconds) * (os.cpu_count() or 1) + 1),
@@ -139,7 +139,7 @@ def _limits(bounds: Bounds, *, watched: bool) -> list[tuple[str, int, int]]:
     return found
 
 
-def temporary_size(bounds: Bounds) -> int:
+def temporary_size(bounds: ResourceLimits) -> int:
     """Return the size to make `/tmp`, in bytes: once it is full, more than is allowed was used."""
     page = os.sysconf("SC_PAGE_SIZE")
     return (bounds.temporary_bytes // page + 1) * page

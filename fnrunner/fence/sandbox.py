@@ -32,7 +32,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
     SandboxError,
 )
-from fnrunner.contract.run import Bounds
+from fnrunner.contract.run import ResourceLimits
 from fnrunner.fence import cgroups as cgroup
 from fnrunner.fence import launch, seccomp
 from fnrunner.fence.bubblewrap import NEEDED, Bubblewrap, Program
@@ -44,7 +44,7 @@ __all__ = ["Ended", "Program", "Sandbox", "Used"]
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 1.0
-_TRIAL: Final = Bounds(seconds=20.0)
+_TRIAL: Final = ResourceLimits(seconds=20.0)
 _NO_ROOM: Final = frozenset((errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE))
 
 
@@ -103,7 +103,7 @@ class Sandbox:
         """Who counts memory and processes: "control groups" or "watcher"."""
         return "watcher" if self._groups is None else "control groups"
 
-    async def run(self, name: str, program: Program, data: bytes, bounds: Bounds) -> Ended:
+    async def run(self, name: str, program: Program, data: bytes, bounds: ResourceLimits) -> Ended:
         """Run a program to its end. Cancelling ends it, and all that it started.
 
         Args:
@@ -149,7 +149,7 @@ class Sandbox:
         name: str,
         program: Program,
         data: bytes,
-        bounds: Bounds,
+        bounds: ResourceLimits,
     ) -> None:
         try:
             ended = self._run(name, program, data, bounds, cancel)
@@ -172,7 +172,9 @@ class Sandbox:
         if ended.status != 0:
             raise _refused(ended.log)
 
-    def _run(self, name: str, program: Program, data: bytes, bounds: Bounds, cancel: int) -> Ended:
+    def _run(
+        self, name: str, program: Program, data: bytes, bounds: ResourceLimits, cancel: int
+    ) -> Ended:
         try:
             with ExitStack() as opened:
                 run = Run(name, bounds, cancel, opened)

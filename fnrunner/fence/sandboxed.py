@@ -31,7 +31,7 @@ from fnrunner.contract.errors import (
     FunctionTimeoutError,
     RunnerBrokenError,
 )
-from fnrunner.contract.run import MIB, Bounds
+from fnrunner.contract.run import MIB, ResourceLimits
 from fnrunner.fence import cgroups as cgroup
 from fnrunner.fence import seccomp, watch
 from fnrunner.fence.bubblewrap import Bubblewrap, Program, closed
@@ -112,7 +112,7 @@ class _Cancelled(Exception):  # noqa: N818 - as above
 class Run:
     """One run; it belongs to one thread."""
 
-    def __init__(self, name: str, bounds: Bounds, cancel: int, opened: ExitStack) -> None:
+    def __init__(self, name: str, bounds: ResourceLimits, cancel: int, opened: ExitStack) -> None:
         """Prepare a run.
 
         Args:

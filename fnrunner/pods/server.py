@@ -35,7 +35,7 @@ from fnrunner.contract.errors import (
     MessageTooLargeError,
     RunnerAddressError,
 )
-from fnrunner.contract.run import Bounds, CallLimits, FunctionOutcome, within
+from fnrunner.contract.run import CallLimits, FunctionOutcome, ResourceLimits, within
 from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended, Used
 from fnrunner.wire.server import listening
@@ -72,7 +72,7 @@ class Started:
     def __init__(
         self,
         program: PodProgram,
-        bounds: Bounds,
+        bounds: ResourceLimits,
         message_bytes: int,
         temporary: Path | None = None,
         spoilt: Callable[[], None] = lambda: None,
@@ -164,7 +164,7 @@ class _Call(asyncio.SubprocessProtocol):
     may hold open; the protocol hears of its own end.
     """
 
-    def __init__(self, image: str, bounds: Bounds) -> None:
+    def __init__(self, image: str, bounds: ResourceLimits) -> None:
         self._image = image
         self._bounds = bounds
         self._output = bytearray()
@@ -327,7 +327,7 @@ class LastSeen:
 
 
 async def serve(
-    address: str, program: PodProgram, bounds: Bounds, limits: CallLimits, alone: float
+    address: str, program: PodProgram, bounds: ResourceLimits, limits: CallLimits, alone: float
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until nobody has looked for long.
 
@@ -357,7 +357,7 @@ async def serve(
 
 def main(words: Sequence[str] | None = None) -> None:
     """Read the command line, and serve."""
-    usual = Bounds()
+    usual = ResourceLimits()
     parser = argparse.ArgumentParser(prog="fnrunner.pods.server", description=__doc__)
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--seconds", type=float, default=usual.seconds)
@@ -373,7 +373,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parser.parse_args(words)
     kept = {name: os.environ[name] for name in given.keep if name in os.environ}
     set_ = dict(each.split("=", 1) for each in given.set)
-    bounds = Bounds(
+    bounds = ResourceLimits(
         seconds=given.seconds,
         memory_bytes=given.memory_bytes,
         output_bytes=given.output_bytes,

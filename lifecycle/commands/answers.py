@@ -20,7 +20,7 @@ from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
-from lifecycle.events import Answered
+from lifecycle.events import CommentAnswered
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.head import Facts
@@ -300,7 +300,7 @@ def _leave(request: CommandRequest, state: AfterCommands, why: str) -> AfterComm
     comment, now = request.comment, state.proposal.times.looked_at
     response = CommandResponse(state.proposal, state.memory)
     if comment.author.bot or now is None or now - comment.at > YOUNG:
-        return replace(state, memory=state.memory.adding(Answered(comment=comment.id)))
+        return replace(state, memory=state.memory.adding(CommentAnswered(comment=comment.id)))
     response = replace(response.say(why), confused=True)
     return _finish(request, state, response)
 
@@ -350,7 +350,7 @@ def _finish(
     """
     facts, comment = request.facts, request.comment
     actions: list[Action] = [*response.effects]
-    done = Answered(comment=comment.id)
+    done = CommentAnswered(comment=comment.id)
     remembered = response.memory.adding(done)
     if response.texts or response.approval:
         remembered = response.memory.telling(done, *response.caused)

@@ -23,7 +23,7 @@ from lifecycle.variants.values import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class DownstreamContext:
     """Where a downstream is.
 
     Attributes:
@@ -45,7 +45,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class DraftContent:
     """What a draft is made of.
 
     Attributes:
@@ -63,7 +63,7 @@ class Content:
     outside: bool = False
 
 
-def carried(action: a.Action, around: Around, content: Content) -> list[Action]:
+def carried(action: a.Action, around: DownstreamContext, content: DraftContent) -> list[Action]:
     """Return the actions by which one is carried out, in order.
 
     Args:
@@ -93,7 +93,7 @@ def carried(action: a.Action, around: Around, content: Content) -> list[Action]:
                 return [pushed]
             return [pushed, _opened(around, content, branch, propose=True, removes=True)]
         case a.OpenDraft(branch, _, title, propose):
-            return [_opened(around, Content(title=title), branch, propose=propose)]
+            return [_opened(around, DraftContent(title=title), branch, propose=propose)]
         case a.ProposeDraft(_, _, number):
             return [SetDraft(number, draft=False)]
         case a.RetitleDraft(_, _, number, title):
@@ -109,8 +109,8 @@ def carried(action: a.Action, around: Around, content: Content) -> list[Action]:
 
 
 def _pushed(
-    around: Around,
-    content: Content,
+    around: DownstreamContext,
+    content: DraftContent,
     branch: str,
     head: str,
     base: Sha,
@@ -139,7 +139,12 @@ def _commit(
 
 
 def _opened(
-    around: Around, content: Content, branch: str, *, propose: bool, removes: bool = False
+    around: DownstreamContext,
+    content: DraftContent,
+    branch: str,
+    *,
+    propose: bool,
+    removes: bool = False,
 ) -> OpenProposal:
     if removes:
         body = texts.removal_body(around.variant.name, around.file)

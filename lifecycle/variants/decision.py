@@ -77,7 +77,7 @@ WAITING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class VariantDecision:
     """What is to be done.
 
     Attributes:
@@ -91,7 +91,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
 
 
-def decide(facts: VariantFacts) -> Decision:
+def decide(facts: VariantFacts) -> VariantDecision:
     """Decide about one downstream."""
     ends = tuple(
         EndDraft(each.branch, each.head, 0 if each.stage is Stage.CLOSED else each.number)
@@ -102,26 +102,26 @@ def decide(facts: VariantFacts) -> Decision:
     return replace(decided, actions=(*ends, *decided.actions))
 
 
-def _decided(facts: VariantFacts) -> Decision:
+def _decided(facts: VariantFacts) -> VariantDecision:
     if facts.removed:
         return _removed(facts)
     if not facts.allowed:
-        return Decision(VariantState.NOT_ALLOWED, messages.NOT_ALLOWED)
+        return VariantDecision(VariantState.NOT_ALLOWED, messages.NOT_ALLOWED)
     if ownership.foreign(facts):
-        return Decision(VariantState.NOT_OURS, messages.NOT_ADOPTED)
+        return VariantDecision(VariantState.NOT_OURS, messages.NOT_ADOPTED)
     # A rule that is back takes back what removed its package.
     ours = ownership.ours(facts)
     back = _closed([each for each in ours if each.removes], messages.WANTED_AGAIN)
     drafts = [each for each in ours if not each.removes]
     if facts.held:
         closed = _closed(drafts, messages.HELD)
-        return Decision(VariantState.HELD, facts.held, (*back, *closed))
+        return VariantDecision(VariantState.HELD, facts.held, (*back, *closed))
     if facts.circle:
-        return Decision(VariantState.CIRCLE, messages.circle_across(facts.circle), back)
+        return VariantDecision(VariantState.CIRCLE, messages.circle_across(facts.circle), back)
     upstream = _upstream(facts)
     if isinstance(upstream, NoUpstream):
         why = upstream.text if facts.revisions else facts.missing or upstream.text
-        return Decision(VariantState.WAITING, why, back)
+        return VariantDecision(VariantState.WAITING, why, back)
     decided = _kept_in_step(facts, drafts, upstream)
     return replace(decided, actions=(*back, *decided.actions))
 
@@ -172,7 +172,7 @@ def _closed(drafts: Sequence[DraftFacts], why: str) -> tuple[Action, ...]:
 # --- the rule is there no more --------------------------------------------------------------------
 
 
-def _removed(facts: VariantFacts) -> Decision:
+def _removed(facts: VariantFacts) -> VariantDecision:
     """Close what nobody has a part in, and propose to remove the package; the rest is left."""
     published = facts.published
     drafts = [
@@ -190,7 +190,7 @@ def _removed(facts: VariantFacts) -> Decision:
     actions = _closed(discarded, messages.RULE_REMOVED)
     if published is not None and not gone:
         actions = (*actions, *_package_given_up(facts, published, drafts))
-    return Decision(VariantState.REMOVED, "", actions)
+    return VariantDecision(VariantState.REMOVED, "", actions)
 
 
 def _package_given_up(
@@ -229,7 +229,7 @@ def _upstream(facts: VariantFacts) -> UpstreamRevision | NoUpstream:
 
 def _kept_in_step(
     facts: VariantFacts, drafts: Sequence[DraftFacts], upstream: UpstreamRevision
-) -> Decision:
+) -> VariantDecision:
     published = facts.published
     wanted = _recipe(facts, upstream)
     behind = published is None or _behind(published, upstream)
@@ -239,8 +239,8 @@ def _kept_in_step(
         if upstream.commit and not same:
             package = facts.variant.spec.upstream.package
             why = messages.upstream_moved(package, upstream.number, upstream.commit)
-            return Decision(VariantState.MOVED, why, left)
-        return Decision(VariantState.IN_STEP, "", left)
+            return VariantDecision(VariantState.MOVED, why, left)
+        return VariantDecision(VariantState.IN_STEP, "", left)
     source = upstream if behind else None
     if not drafts:
         return _begun(facts, source, wanted)
@@ -273,7 +273,7 @@ def _next_branch(facts: VariantFacts) -> tuple[str, str]:
     return naming.draft_branch(package, naming.next_workspace(used)), ""
 
 
-def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe) -> Decision:
+def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe) -> VariantDecision:
     refused = [
         each
         for each in facts.drafts
@@ -283,19 +283,19 @@ def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe)
         and ownership.owned(facts, each.owners)
     ]
     if any(each.recipe is not None and each.recipe.asks_the_same(wanted) for each in refused):
-        return Decision(VariantState.CLOSED, messages.CLOSED_BY_PERSON)
+        return VariantDecision(VariantState.CLOSED, messages.CLOSED_BY_PERSON)
     branch, head = _next_branch(facts)
     asap = facts.variant.propose is Propose.ASAP
     new = facts.published is None
     made: Action = CreateDraft(branch, source, wanted, asap, new)
     if head:
         made = UpdateDraft(branch, head, source, wanted, asap, new)
-    return Decision(VariantState.PROPOSED if asap else VariantState.DRAFTED, "", (made,))
+    return VariantDecision(VariantState.PROPOSED if asap else VariantState.DRAFTED, "", (made,))
 
 
 def _continued(
     facts: VariantFacts, draft: DraftFacts, source: UpstreamRevision | None, wanted: Recipe
-) -> Decision:
+) -> VariantDecision:
     asap = facts.variant.propose is Propose.ASAP
     if draft.recipe is not None and draft.recipe.is_of(wanted):
         return _as_it_is(draft, asap=asap)
@@ -303,12 +303,12 @@ def _continued(
     if _people(facts, draft):
         made = MergeIntoDraft(draft.branch, draft.head, source, wanted)
         kept = VariantState.PROPOSED if draft.stage is Stage.PROPOSED else VariantState.DRAFTED
-        return Decision(kept, messages.MERGED_INTO, (made,))
+        return VariantDecision(kept, messages.MERGED_INTO, (made,))
     propose = draft.stage is Stage.PROPOSED or (asap and not draft.by_person)
     new = facts.published is None
     back = draft.by_person and not propose
     made = UpdateDraft(draft.branch, draft.head, source, wanted, propose, new, back)
-    return Decision(VariantState.PROPOSED if propose else VariantState.DRAFTED, "", (made,))
+    return VariantDecision(VariantState.PROPOSED if propose else VariantState.DRAFTED, "", (made,))
 
 
 def _is_mistitled(facts: VariantFacts, draft: DraftFacts) -> bool:
@@ -317,10 +317,10 @@ def _is_mistitled(facts: VariantFacts, draft: DraftFacts) -> bool:
     return ours and bool(draft.number and draft.title) and draft.shown != draft.title
 
 
-def _as_it_is(draft: DraftFacts, *, asap: bool) -> Decision:
+def _as_it_is(draft: DraftFacts, *, asap: bool) -> VariantDecision:
     """A draft that is made of what is wanted: its pull request is opened, and proposed."""
     if draft.stage is Stage.PROPOSED:
-        return Decision(VariantState.PROPOSED)
+        return VariantDecision(VariantState.PROPOSED)
     propose = asap and draft.ready and not draft.by_person and not draft.people
     made: Action | None = None
     if not draft.number and not draft.people:  # of people's, the look at the branch opens one
@@ -328,4 +328,4 @@ def _as_it_is(draft: DraftFacts, *, asap: bool) -> Decision:
     elif propose and draft.number:
         made = ProposeDraft(draft.branch, draft.head, draft.number)
     state = VariantState.PROPOSED if propose else VariantState.DRAFTED
-    return Decision(state, "", () if made is None else (made,))
+    return VariantDecision(state, "", () if made is None else (made,))

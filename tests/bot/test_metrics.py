@@ -118,7 +118,7 @@ def test_the_first_check_is_measured_once_and_from_the_webhook_on() -> None:
 def test_the_budget_is_the_least_of_any_installation_until_its_window_ends() -> None:
     """Short-cuts refused: the last answer's, whoever's it was; and one of an hour ago for ever."""
     now = 1_000.0
-    budgets = metrics.Budgets(lambda: now)
+    budgets = metrics.RateLimitGauge(lambda: now)
 
     def said(left: int, reset: int, resource: str = "core") -> dict[str, str]:
         named = {"remaining": str(left), "reset": str(reset), "resource": resource}

@@ -12,7 +12,7 @@ import pytest
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.hints import Hint
 from bot.store.values import Backlog, Delivered, Failing, MergeRefusal, Revision, Taken, Turns
-from lifecycle.events import Answered, Event, Held
+from lifecycle.events import CommentAnswered, Event, Held
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.identity import RepositoryId
@@ -27,7 +27,10 @@ KEYS: tuple[Key, ...] = (
     RepositoryKey(IDS[2]),
 )
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-EVENTS: tuple[Event, ...] = (Answered(comment=1), Held(person="a", at=AT, comment=2, reason="x"))
+EVENTS: tuple[Event, ...] = (
+    CommentAnswered(comment=1),
+    Held(person="a", at=AT, comment=2, reason="x"),
+)
 
 Asked = Callable[[Stored], Awaitable[Any]]
 """One operation, asked of each store."""

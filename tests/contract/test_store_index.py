@@ -20,7 +20,7 @@ from bot.store.values import (
     Wait,
     Watched,
 )
-from lifecycle.events import Answered, Approval, Held
+from lifecycle.events import Approval, CommentAnswered, Held
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.merging import MergeObstacle
@@ -245,14 +245,14 @@ async def test_events_and_comments_are_kept_once_and_never_changed(stored: Store
     """Fails when a second copy of an event replaces the first, or proposals share a memory."""
     proposals = stored.store.proposals
     await proposals.keep(
-        FIRST, 7, log=frozenset({HOLD, Answered(comment=3)}), written={9: Written("x")}
+        FIRST, 7, log=frozenset({HOLD, CommentAnswered(comment=3)}), written={9: Written("x")}
     )
     await proposals.keep(
         FIRST, 7, log=frozenset({HOLD}), written={10: Written("y", {"kind": "answer"})}
     )
     await proposals.keep(FIRST, 7, gone=[9])
 
-    kept = frozenset({HOLD, Answered(comment=3)})
+    kept = frozenset({HOLD, CommentAnswered(comment=3)})
     assert await proposals.remembered(FIRST, 7) == (kept, {10: Written("y", {"kind": "answer"})})
     assert await proposals.remembered(FIRST, 8) == (frozenset(), {})
     assert await proposals.remembered(on_github(2), 7) == (frozenset(), {})

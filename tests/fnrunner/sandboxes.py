@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from fnrunner.contract.errors import SandboxError
-from fnrunner.contract.run import Bounds
+from fnrunner.contract.run import ResourceLimits
 from fnrunner.fence.sandbox import Ended, Program, Sandbox
 
-PATIENT = Bounds(seconds=60.0)
+PATIENT = ResourceLimits(seconds=60.0)
 """For runs that end by themselves, on however busy a machine."""
 
 
@@ -71,7 +71,7 @@ def sandbox(*, groups: bool = True) -> Sandbox:
 
 
 async def shell(
-    where: Sandbox, root: Path, script: str, data: bytes = b"", bounds: Bounds = PATIENT
+    where: Sandbox, root: Path, script: str, data: bytes = b"", bounds: ResourceLimits = PATIENT
 ) -> Ended:
     """Run a script in busybox's shell."""
     program = Program(argv=("/bin/sh", "-c", script), root=root, environment={"PATH": "/bin"})

@@ -21,7 +21,7 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Bounds, FunctionOutcome, Granted
+from fnrunner.contract.run import FunctionOutcome, Granted, ResourceLimits
 
 
 @dataclass
@@ -76,7 +76,7 @@ async def test_the_same_is_run_once_and_anything_else_again() -> None:
     await runner.run("f:v1", b"other")
     inner.digest = "sha256:b"
     await runner.run("f:v1", b"items")
-    granted["f:v1"] = Granted(bounds=Bounds(seconds=1))
+    granted["f:v1"] = Granted(bounds=ResourceLimits(seconds=1))
     await runner.run("f:v1", b"items")
     granted["f:v1"] = Granted(environment={"A": "b"})
     await runner.run("f:v1", b"items")

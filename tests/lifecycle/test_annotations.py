@@ -3,7 +3,7 @@
 import pytest
 
 from lifecycle import annotations
-from lifecycle.annotations import Annotation
+from lifecycle.annotations import CommitAnnotation
 from lifecycle.records import trailer
 
 PORCH = (
@@ -49,7 +49,7 @@ def test_the_root_package() -> None:
 def test_what_is_read() -> None:
     found = [*annotations.read(PORCH + 'kpt:[]\nkpt:{"package":""}\n')]
 
-    assert found == [Annotation("net/core", "fix", 3, "edit"), Annotation("")]
+    assert found == [CommitAnnotation("net/core", "fix", 3, "edit"), CommitAnnotation("")]
 
 
 def test_what_porch_did() -> None:

@@ -9,7 +9,7 @@ import pytest
 from lifecycle import box_waves, boxes, dashboard, memory, records, replay
 from lifecycle.access import Person
 from lifecycle.actions import Keep, Reply, Restore
-from lifecycle.events import Answered
+from lifecycle.events import CommentAnswered
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
@@ -144,7 +144,7 @@ def test_of_many_boxes_the_newest_stay() -> None:
 
     for each, number in ((edited, -500), (last, -7_000)):
         assert isinstance(each, Restore)
-        assert Answered(comment=number) in memory.events_of(each.record)
+        assert CommentAnswered(comment=number) in memory.events_of(each.record)
         assert len(memory.events_of(each.record)) == 100
 
 
@@ -288,7 +288,7 @@ def test_a_box_about_a_proposal_is_passed_on_and_said_to_be() -> None:
 
     assert isinstance(reply, Reply)
     assert isinstance(keep, Keep)
-    assert keep.log == {Answered(comment=-5), Answered(comment=-6)}
+    assert keep.log == {CommentAnswered(comment=-5), CommentAnswered(comment=-6)}
     assert reply.body.split("\n")[2:] == [
         f"- `/approve {'a' * 40}` in #7, ticked by `approver`: passed on to the pull request.",
         f"- `/approve {'a' * 40}` in #7: nothing was done, because GitHub does not say who ticked"

@@ -8,7 +8,7 @@ import pytest
 from lifecycle import replay
 from lifecycle.access import Person
 from lifecycle.decide import decide
-from lifecycle.events import Answered
+from lifecycle.events import CommentAnswered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.records import JSON
@@ -47,7 +47,7 @@ def answered(comments: int) -> Facts:
         ours(
             f"@outsider no {n}",
             {"kind": "answer", **record, "head": str(place.head), "rules": "y"}
-            | replay.pack([Answered(comment=1000 + n)]),
+            | replay.pack([CommentAnswered(comment=1000 + n)]),
             100_000 + n,
         )
         for n in range(comments)

@@ -16,8 +16,8 @@ from lifecycle import actions as a
 from lifecycle import memory, records, replay
 from lifecycle.decide import decide
 from lifecycle.events import (
-    Answered,
     Approval,
+    CommentAnswered,
     CommentLoss,
     Event,
     Fall,
@@ -65,7 +65,7 @@ ACCOUNTS = st.sampled_from([0, 1, 2])
 SECONDS = st.integers(0, 3).map(lambda n: NOW + timedelta(seconds=n))
 NUMBERS = st.integers(1, 6)
 EVENTS = st.one_of(
-    st.builds(Answered, comment=NUMBERS),
+    st.builds(CommentAnswered, comment=NUMBERS),
     st.builds(
         Approval,
         person=PEOPLE,
@@ -464,7 +464,7 @@ def test_a_crash_between_the_two_writes_loses_nothing(at: int, database_first: b
 
 def long_lived(count: int) -> Proposal:
     """A proposal on which very many comments were answered without an answer of their own."""
-    log = frozenset(Answered(comment=2_000_000_000 + 7919 * n) for n in range(count))
+    log = frozenset(CommentAnswered(comment=2_000_000_000 + 7919 * n) for n in range(count))
     return changed(PROPOSAL, kept=log)
 
 

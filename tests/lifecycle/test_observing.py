@@ -8,7 +8,7 @@ from bot import config
 from lifecycle import dashboard
 from lifecycle.actions import Action, AskPublish, CloseProposal, Keep, Reply, SetCheck, SetTitle
 from lifecycle.decide import conclude, decide
-from lifecycle.events import Answered
+from lifecycle.events import CommentAnswered
 from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import ReleaseMark, ReleaseNotes
@@ -291,7 +291,7 @@ def test_what_is_said_on_the_dashboard_meanwhile_does_not_count_later() -> None:
 
     (kept,) = dashboard.decide(facts(issue))
 
-    assert kept == Keep(issue.place.number, frozenset({Answered(comment=100)}))
+    assert kept == Keep(issue.place.number, frozenset({CommentAnswered(comment=100)}))
     active = Policy()
     later = changed(
         issue, rules=Rules(policy=active, digest=active.digest), kept=frozenset(kept.log)

@@ -18,7 +18,7 @@ from bot.clock import Clock, Offload
 from bot.forges.port import Forges
 from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.github.deliveries import Deliveries, Payload
+from bot.sandbox.github.deliveries import DeliveryPublisher, Payload
 from bot.sandbox.github.door import GitHubDoor, GitHubVisitor
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
@@ -161,7 +161,7 @@ class SimulatedForge:
     def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.Door:
         """Begin to tell of what happens; git's door."""
         guid = lambda: f"{self._drawn.getrandbits(128):032x}"  # noqa: E731 (short)
-        Deliveries(self.state, self.links, send, guid, self._payload)
+        DeliveryPublisher(self.state, self.links, send, guid, self._payload)
         return GitHubDoor(self.state, self.accounts, self.links.web)
 
     def visit(self, user: User) -> pushing.Visitor:

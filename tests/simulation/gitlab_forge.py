@@ -12,7 +12,7 @@ from bot.forges.port import Forges
 from bot.sandbox.api import Links
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.gitlab.deliveries import Deliveries, sending
+from bot.sandbox.gitlab.deliveries import DeliveryPublisher, sending
 from bot.sandbox.gitlab.door import GitLabDoor, GitLabVisitor
 from bot.sandbox.gitlab.http import GitLabApi
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
@@ -69,7 +69,7 @@ class SimulatedGitLab(SimulatedForge):
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> Door:
         self.tokens = Tokens(self.state)
-        Deliveries(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
+        DeliveryPublisher(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
         return GitLabDoor(self.state, self.tokens)
 
     def lose(self, hook: OutgoingHook) -> None:

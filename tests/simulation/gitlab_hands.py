@@ -90,7 +90,7 @@ class GitLabHands(Hands):
         """As `Hands` has it; a draft is one by its title."""
         owner, fork, name = branch.rpartition(":")
         source = self.forks[owner] if fork else self.repo
-        ends = merge_requests.Branches(
+        ends = merge_requests.SourceAndTarget(
             source=source, source_branch=name, target=self.repo, target_branch=base
         )
         titled = drafts.draft(title) if draft else title

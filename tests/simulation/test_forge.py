@@ -19,7 +19,7 @@ from bot.forges.port import (
 from bot.git.port import GitBusyError, GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.github.deliveries import DeliveryPublisher
 from bot.sandbox.records.protection import QueueRule
 from lifecycle.access import Role
 from lifecycle.actions import SetCheck
@@ -242,7 +242,7 @@ async def test_a_token_ends_and_is_minted_again(stage: Stage) -> None:
 async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
     """The short-cut has fields of its own making: a bot that reads others would never notice."""
     forge, full = stage.forge, list[OutgoingHook]()
-    Deliveries(forge.state, forge.links, full.append)
+    DeliveryPublisher(forge.state, forge.links, full.append)
     forge.deliveries.clear()
     author, approver, owner = (forge.act(login) for login in ("author", "approver", "owner"))
     head = author.push("drafts/a/v1", {"a": b"1"})

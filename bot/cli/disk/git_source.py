@@ -28,8 +28,8 @@ from types import TracebackType
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.git.process import locked, users_environment
 from bot.upstream import bounded, remote
-from bot.upstream.bounded import Bounds, Done, TooMuchError, TooSlowError
-from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, Calls, Way
+from bot.upstream.bounded import Done, GitCallLimits, TooMuchError, TooSlowError
+from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, FetchCommands, Way
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.update.upstream import Fetch, Fetched
@@ -153,9 +153,9 @@ class RemoteRepositories:
         self._opened[repo].ends = time.monotonic() + self._seconds
         return self._opened[repo]
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> GitCallLimits:
         """Of a call that writes nothing."""
-        return Bounds(time.monotonic() + self._seconds, None)
+        return GitCallLimits(time.monotonic() + self._seconds, None)
 
     def _fetch(self, wanted: Fetch) -> Fetched:
         _refuse_option("ref", wanted.ref)
@@ -236,7 +236,9 @@ class _Remote(_Repository):
         if cached:  # an id means the same for ever
             return ref, cached
         candidates = _candidates(directory, ref)
-        listed = _listed(self._repo, [full for _, full in candidates], Bounds(self.ends, None))
+        listed = _listed(
+            self._repo, [full for _, full in candidates], GitCallLimits(self.ends, None)
+        )
         known = {name: sha for sha, name in listed}
         for name, full in candidates:
             if full in known:
@@ -265,16 +267,21 @@ class _Remote(_Repository):
             raise _unknown(self._repo, ref)
         return found
 
-    def _changes(self, work: Callable[[Calls], Done | None], *, check: bool = False) -> None:
+    def _changes(
+        self, work: Callable[[FetchCommands], Done | None], *, check: bool = False
+    ) -> None:
         with locked(self._lock):
             self._run(work, check=check)
         self.objects.close()  # its process may not see a new pack
 
-    def _run(self, work: Callable[[Calls], Done | None], *, check: bool) -> None:
-        bounds = Bounds(self.ends, self._most + bounded.written(self._folder))
+    def _run(self, work: Callable[[FetchCommands], Done | None], *, check: bool) -> None:
+        bounds = GitCallLimits(self.ends, self._most + bounded.written(self._folder))
         way = Way(self._repo, users_environment(), asks=True)
         _checked(
-            self._repo, lambda: work(Calls(way, self._folder, bounds)), self._most, check=check
+            self._repo,
+            lambda: work(FetchCommands(way, self._folder, bounds)),
+            self._most,
+            check=check,
         )
 
 
@@ -332,7 +339,7 @@ def _refuse_option(what: str, text: str) -> None:
         )
 
 
-def _listed(repo: str, patterns: Sequence[str], bounds: Bounds) -> list[tuple[str, str]]:
+def _listed(repo: str, patterns: Sequence[str], bounds: GitCallLimits) -> list[tuple[str, str]]:
     """Return the refs of a repository that fit, as pairs of object and name.
 
     With them come the symbolic refs, with "ref: " and the name they stand for in front.
@@ -342,7 +349,7 @@ def _listed(repo: str, patterns: Sequence[str], bounds: Bounds) -> list[tuple[st
 
     def work() -> Done:
         nonlocal found
-        done, found = Calls(way, Path.cwd(), bounds).list("--symref", *patterns)
+        done, found = FetchCommands(way, Path.cwd(), bounds).list("--symref", *patterns)
         return done
 
     _checked(repo, work, MOST_FETCHED, check=True, command="git ls-remote")

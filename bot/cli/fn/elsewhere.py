@@ -16,7 +16,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
-from fnrunner.contract.run import MIB, Bounds, CallLimits, Granted, Runner
+from fnrunner.contract.run import MIB, CallLimits, Granted, ResourceLimits, Runner
 from fnrunner.images.folders import ImageStoreError
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire.client import Client
@@ -102,7 +102,9 @@ def _settings(wanted: RunnerOptions) -> RunnerSettings:
     else:
         found = _FOR_ONE
         usual = Granted(
-            bounds=Bounds(seconds=LIMITS.seconds, memory_bytes=2048 * MIB, output_bytes=256 * MIB)
+            bounds=ResourceLimits(
+                seconds=LIMITS.seconds, memory_bytes=2048 * MIB, output_bytes=256 * MIB
+            )
         )
     usual = replace(
         usual,

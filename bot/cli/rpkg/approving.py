@@ -8,12 +8,12 @@ import click
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import bulk, selecting
 from bot.cli.rpkg.jobs import Job
-from bot.cli.rpkg.proposing import Approvals, Proposals
+from bot.cli.rpkg.proposing import ApproveCommands, ProposeCommands
 from lifecycle.selectors.marks import PackageSelector
 
 
 def _command(
-    name: str, job: type[Proposals | Approvals], text: str, examples: str
+    name: str, job: type[ProposeCommands | ApproveCommands], text: str, examples: str
 ) -> click.Command:
     @click.option(
         "--repository",
@@ -61,7 +61,7 @@ def _run(
 
 propose = _command(
     "propose",
-    Proposals,
+    ProposeCommands,
     "Propose drafts on behalf of the token's owner. A selector includes a draft only if it "
     "matches all packages that the draft changes.",
     """
@@ -74,7 +74,7 @@ propose = _command(
 )
 approve = _command(
     "approve",
-    Approvals,
+    ApproveCommands,
     "Approve proposals on behalf of the token's owner, each at the commit that is shown: "
     "after another push it is not approved. A selector includes a proposal only if it "
     "matches all packages that the proposal changes.",

@@ -218,7 +218,7 @@ def _is_inside(path: str, state: str, packages: Mapping[str, str]) -> bool:
     )
 
 
-class Proposals(_Pulls):
+class ProposeCommands(_Pulls):
     """Drafts that are proposed."""
 
     verb = "propose"
@@ -242,7 +242,7 @@ class Proposals(_Pulls):
         return BulkState.ASKED if waits else BulkState.READY
 
 
-class Approvals(_Pulls):
+class ApproveCommands(_Pulls):
     """Proposals that are approved, each at the head that was shown."""
 
     verb = "approve"

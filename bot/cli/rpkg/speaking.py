@@ -30,7 +30,7 @@ _ADDRESS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RepositoryAddress:
     """Where a repository is.
 
     Attributes:
@@ -44,7 +44,7 @@ class Address:
     at_gitlab: bool
 
 
-def address_of(given: str) -> Address:
+def address_of(given: str) -> RepositoryAddress:
     """Return where a repository is.
 
     Args:
@@ -62,7 +62,7 @@ def address_of(given: str) -> Address:
     environ = os.environ
     there = host == places.given(own_forges.gitlab(environ)).hostname
     by_token = not host and not _github_token(environ)
-    return Address(name, host, bool(environ.get("GITLAB_TOKEN")) and (there or by_token))
+    return RepositoryAddress(name, host, bool(environ.get("GITLAB_TOKEN")) and (there or by_token))
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def place_of(given: str) -> Iterator[Speaker]:
         client_.close()
 
 
-def at_own_forge(given: str) -> Address:
+def at_own_forge(given: str) -> RepositoryAddress:
     """Return where a repository is that the caller's token is for.
 
     Args:
@@ -113,7 +113,7 @@ def at_own_forge(given: str) -> Address:
     return address
 
 
-def _own_api(address: Address, environ: Mapping[str, str]) -> str:
+def _own_api(address: RepositoryAddress, environ: Mapping[str, str]) -> str:
     name, host = address.name, address.host
     api = own_forges.github_api(environ) or GITHUB_API
     ours = places.given(api).hostname or ""

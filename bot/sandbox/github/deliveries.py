@@ -59,16 +59,16 @@ class Target:
 Payload = Callable[[ForgeState, Links, Happening], dict[str, Any]]
 
 
-def sending(state: ForgeState, links: Links, faults: HookFaults) -> Hooks[Deliveries]:
+def sending(state: ForgeState, links: Links, faults: HookFaults) -> Hooks[DeliveryPublisher]:
     """Sends the webhooks of what happens at the forge."""
-    return Hooks(state, faults, lambda send: Deliveries(state, links, send))
+    return Hooks(state, faults, lambda send: DeliveryPublisher(state, links, send))
 
 
 def _guid() -> str:
     return str(uuid.uuid4())
 
 
-class Deliveries:
+class DeliveryPublisher:
     """Turns happenings into deliveries.
 
     Args:

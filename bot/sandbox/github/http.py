@@ -36,7 +36,7 @@ from bot.sandbox.github import (
     rules,
     timeline,
 )
-from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.github.deliveries import DeliveryPublisher
 from bot.sandbox.github.graphql import execute as graphql
 from bot.sandbox.github.routing import ApiRequest, Route, find, named, route
 from bot.sandbox.rules.accounts import Accounts, Caller
@@ -82,7 +82,7 @@ class GitHubApi(Api[Route, Caller]):
         links: Links,
         accounts: Accounts,
         faults: Faults,
-        hooks: Hooks[Deliveries],
+        hooks: Hooks[DeliveryPublisher],
     ) -> None:
         super().__init__(self, state, faults)
         self._hooks = hooks

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bot.sandbox import operations
-from bot.sandbox.api import ApiResponse, Call
+from bot.sandbox.api import ApiResponse, RoutedRequest
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
-from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.github.deliveries import DeliveryPublisher
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.accounts import Accounts, Caller
@@ -32,7 +32,7 @@ _PER_PAGE = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiRequest(Call[Caller, Deliveries]):
+class ApiRequest(RoutedRequest[Caller, DeliveryPublisher]):
     """One API request, after it found its operation and its caller.
 
     Attributes:

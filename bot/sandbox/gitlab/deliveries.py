@@ -72,14 +72,14 @@ def payload(*kinds: str) -> Callable[[Payload], Payload]:
     return remember
 
 
-def sending(state: ForgeState, links: Links, faults: HookFaults) -> Hooks[Deliveries]:
+def sending(state: ForgeState, links: Links, faults: HookFaults) -> Hooks[DeliveryPublisher]:
     """Sends the webhooks of what happens at the forge, and disables those that fail."""
-    hooks = Hooks(state, faults, lambda send: Deliveries(state, links, send))
+    hooks = Hooks(state, faults, lambda send: DeliveryPublisher(state, links, send))
     hooks.answered.append(hooks.made.answered)
     return hooks
 
 
-class Deliveries:
+class DeliveryPublisher:
     """Turns happenings into deliveries.
 
     Args:

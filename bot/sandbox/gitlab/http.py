@@ -43,7 +43,7 @@ from bot.sandbox.gitlab import (
     trains,
     users,
 )
-from bot.sandbox.gitlab.deliveries import Deliveries
+from bot.sandbox.gitlab.deliveries import DeliveryPublisher
 from bot.sandbox.gitlab.errors import (
     GitLabRefusedError,
     forbidden,
@@ -106,7 +106,7 @@ class GitLabApi(Api[Route, GitLabCaller]):
         links: Links,
         tokens: Tokens,
         faults: Faults,
-        hooks: Hooks[Deliveries],
+        hooks: Hooks[DeliveryPublisher],
     ) -> None:
         super().__init__(self, state, faults)
         self._links = links

@@ -130,7 +130,7 @@ def create(request: ApiRequest) -> ApiResponse:
     mr = merge_requests.open(
         request.state,
         request.user,
-        merge_requests.Branches(
+        merge_requests.SourceAndTarget(
             source=source,
             source_branch=given.filled("source_branch"),
             target=target,

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bot.sandbox import operations
-from bot.sandbox.api import ApiResponse, Call
+from bot.sandbox.api import ApiResponse, RoutedRequest
 from bot.sandbox.gitlab import levels
-from bot.sandbox.gitlab.deliveries import Deliveries
+from bot.sandbox.gitlab.deliveries import DeliveryPublisher
 from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing, unauthorized
 from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
@@ -62,7 +62,7 @@ def at_least(level: Level) -> Need:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiRequest(Call[GitLabCaller, Deliveries]):
+class ApiRequest(RoutedRequest[GitLabCaller, DeliveryPublisher]):
     """One API request, after it found its operation and its caller.
 
     Attributes:

@@ -19,7 +19,7 @@ from cadlib.yaml import FieldPath, Value
 from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import alone, resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -60,7 +60,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return verdict.logged(alone.run(begin, resources), _FAILED)
 
 
-def begin(config: Value) -> Alone[_Note]:
+def begin(config: Value) -> PerResourceFunction[_Note]:
     """Read the configuration."""
     given = scalars.of_config(resource.field(config, "data"))
     if given is None:

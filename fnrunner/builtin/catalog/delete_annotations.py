@@ -18,7 +18,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
 from fnrunner.builtin import alone, resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -48,7 +48,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return alone.run(begin, resources)
 
 
-def begin(config: Value) -> Alone[tuple[Result, ...]]:
+def begin(config: Value) -> PerResourceFunction[tuple[Result, ...]]:
     """Read the configuration."""
     given = resource.text(resource.field(config, "data", _KEY))
     # Blanks around a key are no part of it: no annotation's name has any.

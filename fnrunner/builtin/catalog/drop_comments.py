@@ -14,7 +14,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone
+from fnrunner.builtin.alone import PerResourceFunction
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -34,7 +34,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return alone.run(begin, resources)
 
 
-def begin(config: Value) -> Alone[None]:  # noqa: ARG001 - it has no use for one
+def begin(config: Value) -> PerResourceFunction[None]:  # noqa: ARG001 - it has no use for one
     """Begin; there is nothing to read."""
     return _DropComments()
 

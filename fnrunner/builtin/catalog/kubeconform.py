@@ -29,7 +29,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.answered import Answered, answers
+from fnrunner.builtin.answered import AnswerCache, answers
 from fnrunner.builtin.schema import SchemaProblem
 from fnrunner.builtin.structural import CustomKind, DefinitionError
 from fnrunner.builtin.verdict import FunctionResult
@@ -88,7 +88,7 @@ def run(resources: ResourceList) -> FunctionResult:
     except _ConfigError as error:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
     # Of what is no definition and not wrong: the kinds in it without a schema.
-    known: Answered[frozenset[str]] = answers(__name__, repr(config))
+    known: AnswerCache[frozenset[str]] = answers(__name__, repr(config))
     checked = _Checked(config, [i for i in resources.items if known.get(i.value) is None])
     for item in resources.items:
         # Where a kind is defined here, what was found against what ships says nothing.

@@ -24,7 +24,7 @@ from cadlib.yaml import FieldPath, Value, field_text
 from cadlib.yaml.emit import flow
 from fnrunner.builtin import alone, globs, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.resource import ShapeError
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
@@ -96,7 +96,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return replace(found, log="\n".join(lines))
 
 
-def begin(config: Value) -> Alone[_Note]:
+def begin(config: Value) -> PerResourceFunction[_Note]:
     """Read the configuration."""
     try:
         return _SearchReplace(_given(resource.field(config, "data")))

@@ -21,7 +21,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, field_spec, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import FunctionResult
@@ -88,7 +88,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return alone.run(begin, resources)
 
 
-def begin(config: Value) -> Alone[_Note]:
+def begin(config: Value) -> PerResourceFunction[_Note]:
     """Read the configuration."""
     return _SetAnnotations(*_read(config))
 

@@ -16,7 +16,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone, resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.resource import ShapeError
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
@@ -49,7 +49,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return alone.run(begin, resources)
 
 
-def begin(config: Value) -> Alone[tuple[Result, ...]]:
+def begin(config: Value) -> PerResourceFunction[tuple[Result, ...]]:
     """Read the configuration."""
     data = resource.mapping(resource.field(config, "data"))
     if len(data) != 1:

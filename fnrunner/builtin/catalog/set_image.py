@@ -17,7 +17,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, field_spec, regex, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.regex import PatternError
 from fnrunner.builtin.resource import ShapeError
@@ -101,7 +101,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return replace(found, log=f"failed to evaluate function: {ended}")
 
 
-def begin(config: Value) -> Alone[_Note]:
+def begin(config: Value) -> PerResourceFunction[_Note]:
     """Read the configuration."""
     said = () if config else (verdict.result("`FunctionConfig` is not given", "info"),)
     try:

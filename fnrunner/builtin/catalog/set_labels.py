@@ -19,7 +19,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.alone import ConfigRefusedError, PerResourceFunction
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
@@ -126,7 +126,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return alone.run(begin, resources)
 
 
-def begin(config: Value) -> Alone[_Note]:
+def begin(config: Value) -> PerResourceFunction[_Note]:
     """Read the configuration."""
     return _SetLabels(_read(config))
 

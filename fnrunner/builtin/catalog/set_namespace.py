@@ -26,7 +26,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.answered import Answered, answers
+from fnrunner.builtin.answered import AnswerCache, answers
 from fnrunner.builtin.resource import Path, ResourceId, ShapeError, field, text
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
@@ -92,7 +92,7 @@ def run(resources: ResourceList) -> FunctionResult:
 
 
 def _applied(value: Value) -> _Applied:
-    known: Answered[_Applied] = answers(__name__, "")
+    known: AnswerCache[_Applied] = answers(__name__, "")
     found = known.get(value)
     if found is None:
         found = _Applied(
@@ -200,7 +200,7 @@ class _Run:
         self._applied = applied
         dependent = any(each.depends_on for each in applied)
         # What stays as it is, whatever else is there.
-        self._idle: Answered[bool] = answers(__name__, repr(config))
+        self._idle: AnswerCache[bool] = answers(__name__, repr(config))
         self._known = {_reference(each.value) for each in applied if dependent and each.namespaced}
         self._matched: list[Result] = []
         self._fields = _Count()

@@ -11,8 +11,8 @@ from bot.forges.budget import (
     AT_ONCE,
     FRESH,
     Account,
-    Asker,
     BudgetSpentError,
+    RequestPurpose,
     asker_now,
     asking,
     more_urgent,
@@ -78,7 +78,7 @@ async def ask(
     account: Account, forge: Forge, place: str, cost: Cost, urgency: Urgency = Urgency.NORMAL
 ) -> bool:
     """Ask once; whether it was granted."""
-    with asking(Asker(place, urgency)):
+    with asking(RequestPurpose(place, urgency)):
         try:
             async with account.granted("ask", draws(cost, moments=True)):
                 forge.answers(place, cost)
@@ -129,7 +129,7 @@ async def test_an_idle_repository_waits_for_none_that_is_busy(clock: ManualClock
     await asyncio.gather(*busy, return_exceptions=True)
 
 
-async def used_up(account: Account, clock: ManualClock, asker: Asker, until: float) -> int:
+async def used_up(account: Account, clock: ManualClock, asker: RequestPurpose, until: float) -> int:
     """Ask three times a second, as comments do that anybody writes, until nothing is granted."""
     asked = 0
     while clock.seconds < until:
@@ -144,7 +144,7 @@ async def used_up(account: Account, clock: ManualClock, asker: Asker, until: flo
     return asked
 
 
-async def grants(account: Account, asker: Asker, count: int) -> bool:
+async def grants(account: Account, asker: RequestPurpose, count: int) -> bool:
     with asking(asker):
         for _ in range(count):
             try:
@@ -160,29 +160,29 @@ async def test_an_hour_is_used_up_by_nobody_alone(clock: ManualClock) -> None:
     account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
     account.told(Told("core", 5_000, 5_000, 3_600))
 
-    asked = await used_up(account, clock, Asker(BUSY, Urgency.FIRST), 3_500)
+    asked = await used_up(account, clock, RequestPurpose(BUSY, Urgency.FIRST), 3_500)
 
     assert 4_000 < asked <= 4_500
-    assert await grants(account, Asker(IDLE, Urgency.NORMAL), 50)
+    assert await grants(account, RequestPurpose(IDLE, Urgency.NORMAL), 50)
 
 
 async def test_one_proposal_does_not_use_up_the_hour_of_its_neighbours(clock: ManualClock) -> None:
     """Short-cut refused: all of a repository are busy when one is; nothing of it is published."""
     account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
     account.told(Told("core", 5_000, 5_000, 3_600))
-    flooded = Asker(BUSY, Urgency.FIRST, f"{BUSY}:pull:7")
+    flooded = RequestPurpose(BUSY, Urgency.FIRST, f"{BUSY}:pull:7")
 
     await used_up(account, clock, flooded, 3_500)
 
-    assert await grants(account, Asker(BUSY, Urgency.FIRST, f"{BUSY}:base:main"), 50)
+    assert await grants(account, RequestPurpose(BUSY, Urgency.FIRST, f"{BUSY}:base:main"), 50)
     assert not await grants(account, flooded, 1)
-    assert await grants(account, Asker(IDLE, Urgency.NORMAL), 50)
+    assert await grants(account, RequestPurpose(IDLE, Urgency.NORMAL), 50)
 
 
 async def make_busy(account: Account) -> None:
     """Neither is served from what is kept, for an hour."""
     for place in (BUSY, IDLE):
-        with asking(Asker(place, Urgency.FIRST)):
+        with asking(RequestPurpose(place, Urgency.FIRST)):
             async with account.granted("much", [Draw(Bucket("core", 5_000), 330)]):
                 pass
 
@@ -334,13 +334,15 @@ async def test_who_gives_up_keeps_nobody_waiting(clock: ManualClock) -> None:
 def test_an_action_is_as_urgent_as_it_or_its_look() -> None:
     """Fails when an action's own urgency counts alone: a check of somebody's `/check` waits."""
     found = []
-    with asking(Asker(BUSY, Urgency.NORMAL)):
+    with asking(RequestPurpose(BUSY, Urgency.NORMAL)):
         for urgency in Urgency:
             with more_urgent(urgency):
                 found.append(asker_now())
 
-    assert found == [Asker(BUSY, u) for u in (Urgency.FIRST, Urgency.NORMAL, Urgency.NORMAL)]
-    assert asker_now() == Asker()
+    assert found == [
+        RequestPurpose(BUSY, u) for u in (Urgency.FIRST, Urgency.NORMAL, Urgency.NORMAL)
+    ]
+    assert asker_now() == RequestPurpose()
 
 
 async def test_no_more_are_under_way_than_github_takes_at_once(clock: ManualClock) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bot.clock import in_thread
 from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
-from bot.look.asking import Asker, MergeLook
+from bot.look.asking import HeadStateReader, MergeLook
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch
 from bot.store.values import MergeRefusal
@@ -95,7 +95,7 @@ async def test_a_record_carried_over_is_dropped_where_comments_are_read() -> Non
     made = [(HERE, 7), (HERE, 8), (on_github(43), 7), (other, 7)]
     body = "\n".join(records.sign(_record(*place), KEY) for place in made)
     forge = cast(Forge, _Talk(body))
-    asker = Asker(REPOSITORY, forge, MemoryStore(), [KEY], "x", in_thread)
+    asker = HeadStateReader(REPOSITORY, forge, MemoryStore(), [KEY], "x", in_thread)
 
     state = await asker.ask(
         HeadBranch(HERE.number, OURS.head_ref), frozenset(), rerun=False, publishing=False
@@ -133,7 +133,7 @@ async def test_of_what_our_app_wrote_only_our_own_is_ours(case: str) -> None:
     if known:
         await store.proposals.keep(HERE, 7, written={901: Written()})
     talk = _Talk(body, edited=edited)
-    asker = Asker(REPOSITORY, cast(Forge, talk), store, [KEY], "x", in_thread)
+    asker = HeadStateReader(REPOSITORY, cast(Forge, talk), store, [KEY], "x", in_thread)
 
     state = await asker.ask(
         HeadBranch(HERE.number, OURS.head_ref), frozenset(), rerun=False, publishing=False
@@ -147,7 +147,7 @@ async def test_what_was_just_queued_counts_as_in_the_queue_and_later_as_having_l
     """The short-cut believes the forge at once: it is late, and the check falls for no reason."""
     clock, head, base = ManualClock(), Sha("a" * 40), Sha("b" * 40)
     store, forge = MemoryStore(clock), cast(Forge, _Talk(""))
-    asker = Asker(REPOSITORY, forge, store, [KEY], "x", in_thread)
+    asker = HeadStateReader(REPOSITORY, forge, store, [KEY], "x", in_thread)
     at = HeadBranch(HERE.number, OURS.head_ref)
     asked = await asker.ask(at, frozenset(), rerun=False, publishing=True)
     (state,) = asked.relevant

@@ -8,7 +8,7 @@ import pytest
 from bot.forges.port import UNREAD, Context, NativeReview, RequiredCheck
 from bot.look import required
 from lifecycle.access import Person
-from lifecycle.events import Answered, Approval
+from lifecycle.events import Approval, CommentAnswered
 from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Required, Status
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.names import Sha
@@ -176,7 +176,7 @@ def test_reviews_and_approvals_are_news() -> None:
     }
 
     assert len(found) == 5
-    assert required.said((), frozenset({Answered(comment=1)}), (), {}) == said()
+    assert required.said((), frozenset({CommentAnswered(comment=1)}), (), {}) == said()
 
 
 SCAN, ANY = OutsideCheck("scan", "my-scanner"), OutsideCheck("scan")

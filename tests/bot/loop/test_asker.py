@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import cast
 
-from bot.forges.budget import Asker, asker_now
+from bot.forges.budget import RequestPurpose, asker_now
 from bot.forges.port import ForgeBusyError, Forges
 from bot.git.mirror import DiskMirrors
 from bot.keys import InstallationsKey
@@ -23,7 +23,7 @@ class _Forges:
     name = GITHUB
 
     def __init__(self) -> None:
-        self.askers: list[Asker] = []
+        self.askers: list[RequestPurpose] = []
 
     async def installations(self) -> None:
         self.askers.append(asker_now())
@@ -41,4 +41,6 @@ async def test_each_key_asks_the_forge_for_itself(tmp_path: Path) -> None:
     result = await controller.work(WorkItem(InstallationsKey(GITHUB), NOTHING, 0))
 
     assert isinstance(result, Failed)
-    assert forges.askers == [Asker("github:app", Urgency.LATER, "github:app:installations")]
+    assert forges.askers == [
+        RequestPurpose("github:app", Urgency.LATER, "github:app:installations")
+    ]

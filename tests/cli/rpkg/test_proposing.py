@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli.rpkg.proposing import Approvals, Proposals
+from bot.cli.rpkg.proposing import ApproveCommands, ProposeCommands
 from bot.cli.rpkg.session import Seen
 from bot.config import package_ledger
 from bot.forges.port import ListedProposal
@@ -138,7 +138,7 @@ def test_a_pull_request_is_chosen_where_all_that_it_touches_is() -> None:
     """Short-cuts refused: one package of it is enough; a package that labels itself."""
     pulls = [pull(1, head="1"), pull(2, head="2"), pull(3, head="3"), pull(4, head="4")]
     done = found(
-        Approvals(parse("team=net"), ()),
+        ApproveCommands(parse("team=net"), ()),
         *pulls,
         pull(5, head="5", draft=True),
         _2="net/a net/b",
@@ -168,8 +168,10 @@ def test_what_also_changes_rules_is_for_whoever_names_it(beside: str, left: str)
     one, other = pull(1, head="1"), pull(2, head="2")
     ours = f"net/a +{package_ledger('net/a')}"
 
-    chosen = found(Approvals(parse("team=net"), ()), one, other, _1=f"net/a {beside}", _2=ours)
-    named = found(Approvals(None, (1,)), one, other, _1=f"net/a {beside}", _2=ours)
+    chosen = found(
+        ApproveCommands(parse("team=net"), ()), one, other, _1=f"net/a {beside}", _2=ours
+    )
+    named = found(ApproveCommands(None, (1,)), one, other, _1=f"net/a {beside}", _2=ours)
 
     assert chosen.left == (
         ("#1 at 1", f"it also changes {left}, beside packages; name its number"),
@@ -182,7 +184,7 @@ def test_rules_are_beside_a_package_at_the_root_too() -> None:
     """The short-cut takes all files for the root package's: `/approve` counts for its rules."""
     pulls = [pull(1, head="1"), pull(2, head="2"), pull(3, head="3")]
     chosen = found(
-        Approvals(parse("path=."), ()),
+        ApproveCommands(parse("path=."), ()),
         *pulls,
         _1=". +.porchbot.yaml",
         _2=". +variants/x.yaml",
@@ -200,8 +202,8 @@ def test_packages_are_chosen_as_the_base_branch_has_them() -> None:
     """The short-cut goes by the default branch: what is production there may be none here."""
     pulls = [pull(1, head="1", base="release"), pull(2, head="2")]
 
-    net = found(Approvals(parse("team=net"), ()), *pulls)
-    release = found(Approvals(parse("team=release"), ()), *pulls)
+    net = found(ApproveCommands(parse("team=net"), ()), *pulls)
+    release = found(ApproveCommands(parse("team=release"), ()), *pulls)
 
     assert [net.names[i.key] for i in net.items] == ["#2 at 2"]
     assert [release.names[i.key] for i in release.items] == ["#1 at 1 into release"]
@@ -209,7 +211,7 @@ def test_packages_are_chosen_as_the_base_branch_has_them() -> None:
 
 def test_drafts_are_proposed_and_numbers_choose_too() -> None:
     draft = pull(5, draft=True)
-    done = found(Proposals(None, (5,)), draft, pull(6, head="6", draft=True), _5="web/c")
+    done = found(ProposeCommands(None, (5,)), draft, pull(6, head="6", draft=True), _5="web/c")
     assert [(done.names[i.key], done.asks[i.key].text) for i in done.items] == [
         ("#5 at aaaaaaaaaa", "/propose")
     ]
@@ -229,13 +231,13 @@ def test_what_was_approved_at_this_head_is_done_and_at_another_it_is_not() -> No
         if answer:
             text = f"@author {answer}\n\n{records.sign({'answered': [3]}, b'key')}"
             forge.comments.append(heard(4, "bot", text, ours=True))
-        (item,) = found(Approvals(parse(""), ()), pull(1), forge=forge).items
+        (item,) = found(ApproveCommands(parse(""), ()), pull(1), forge=forge).items
         assert item.state is state, words
 
 
 def test_a_head_that_moves_after_it_was_shown_is_not_approved() -> None:
     """The short-cut approves what stands there by then."""
-    job = Approvals(parse(""), ())
+    job = ApproveCommands(parse(""), ())
     (shown,) = found(job, pull(1)).items
     (moved,) = found(job, pull(1, head="b" * 40)).items
     assert (shown.state, moved.state) == (BulkState.READY, BulkState.FAILED)
@@ -250,5 +252,5 @@ def test_a_proposal_that_was_turned_back_is_proposed_anew() -> None:
     ):
         forge = FakeForge()
         forge.comments.append(replace(heard(3, "author", "/propose"), at=datetime.now(UTC) - age))
-        (item,) = found(Proposals(parse(""), ()), pull(1, draft=True), forge=forge).items
+        (item,) = found(ProposeCommands(parse(""), ()), pull(1, draft=True), forge=forge).items
         assert item.state is state

@@ -8,7 +8,7 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import read
 from fnrunner.builtin import answered
-from fnrunner.builtin.answered import Answered, answers
+from fnrunner.builtin.answered import AnswerCache, answers
 from fnrunner.builtin.lookup import get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
@@ -76,7 +76,7 @@ def test_a_row_of_calls_is_answered_as_each_alone(
 
 def test_what_is_kept_is_bounded_and_belongs_to_one_object() -> None:
     """The short-cut keeps by id alone: a new object may have that of one that is gone."""
-    found: Answered[int] = Answered()
+    found: AnswerCache[int] = AnswerCache()
     for number in range(3 * answered.MOST):
         found.keep([number], number)
     one: list[int] = []

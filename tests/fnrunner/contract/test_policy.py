@@ -4,7 +4,7 @@ import pytest
 
 from fnrunner.contract.errors import FunctionRefusedError
 from fnrunner.contract.policy import RunnerPolicy, fits
-from fnrunner.contract.run import Bounds, Granted
+from fnrunner.contract.run import Granted, ResourceLimits
 
 ONE = f"sha256:{'1' * 64}"
 TWO = f"sha256:{'2' * 64}"
@@ -111,7 +111,7 @@ def test_no_other_host_is_asked(allow: tuple[str, ...], image: str, named: bool,
 
 def test_nobody_is_granted_more_than_the_runner_can_hand_on() -> None:
     """Short-cut: hear out 64 MiB, to refuse what is over 6."""
-    large = Granted(bounds=Bounds(seconds=600.0))
+    large = Granted(bounds=ResourceLimits(seconds=600.0))
     policy = RunnerPolicy(usual=large, grants=(("a", large),)).within(1000, 10.0)
     for image in ("a", "b"):
         bounds = policy.granted(image).bounds

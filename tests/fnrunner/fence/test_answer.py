@@ -3,7 +3,7 @@
 import pytest
 
 from fnrunner.contract.errors import FunctionFailedError
-from fnrunner.contract.run import Bounds
+from fnrunner.contract.run import ResourceLimits
 from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended, Used
 
@@ -51,4 +51,4 @@ def test_a_caller_may_shorten_the_time_of_a_function_and_never_extend_it(
     seconds: float | None, left: float
 ) -> None:
     """Short-cut: go by the caller alone, who may wait for ever."""
-    assert answer.within(Bounds(seconds=10.0), seconds).seconds == pytest.approx(left)
+    assert answer.within(ResourceLimits(seconds=10.0), seconds).seconds == pytest.approx(left)

@@ -18,7 +18,7 @@ from fnrunner.contract.errors import (
     SandboxError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Bounds, Granted
+from fnrunner.contract.run import Granted, ResourceLimits
 from fnrunner.fence.process import Executables
 from fnrunner.fence.sandbox import Sandbox
 from fnrunner.settings import FunctionImages, ProgramFunction
@@ -192,7 +192,7 @@ async def test_it_is_stopped_before_its_caller_leaves(sandbox: Sandbox, folder: 
     with pytest.raises(FunctionTimeoutError, match=r"within 0\.9 seconds, it took .* of output"):
         await runner.run("my-fn", LIST, seconds=1.0)
 
-    bounds = Bounds(seconds=60.0, output_bytes=5)
+    bounds = ResourceLimits(seconds=60.0, output_bytes=5)
     policy = RunnerPolicy(usual=Granted(bounds=bounds))
     runner = Executables([program(folder, "cat")], policy, sandbox)
     with pytest.raises(FunctionStoppedError, match="limit of output: 5 bytes allowed"):

@@ -34,7 +34,7 @@ from fnrunner.contract.errors import (
     SandboxError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import MIB, Bounds, Granted
+from fnrunner.contract.run import MIB, Granted, ResourceLimits
 from fnrunner.fence.sandbox import Sandbox
 from fnrunner.images.names import RegistryAccess
 from fnrunner.images.registry import Registries
@@ -74,7 +74,7 @@ results:
 - message: looked at it
   severity: info
 """
-BOUNDS = Bounds(seconds=60.0, memory_bytes=64 * MIB, processes=16, temporary_bytes=4 * MIB)
+BOUNDS = ResourceLimits(seconds=60.0, memory_bytes=64 * MIB, processes=16, temporary_bytes=4 * MIB)
 OTHER = "arm64" if ARCHITECTURE == "amd64" else "amd64"
 
 

@@ -26,7 +26,7 @@ from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionUnavailableError,
 )
-from fnrunner.contract.run import MIB, Bounds, FunctionOutcome, Granted
+from fnrunner.contract.run import MIB, FunctionOutcome, Granted, ResourceLimits
 from fnrunner.images.names import RegistryAccess
 from fnrunner.pods import runner as pods
 from fnrunner.pods.group import Pod
@@ -308,7 +308,7 @@ async def test_a_pod_that_the_kernel_ends_for_memory_says_so(
     """Fails where the function is run once more, to eat the memory of another pod."""
     begun = tmp_path / "begun"
     hub.push("team/eats:v1", sh(f"touch {begun}; sleep 60"))
-    bounds = Bounds(memory_bytes=64 * MIB)
+    bounds = ResourceLimits(memory_bytes=64 * MIB)
     runner = await start(policy=replace(RunnerSettings().policy, usual=Granted(bounds=bounds)))
 
     call = asyncio.create_task(runner.run(f"{hub.host}/team/eats:v1", LIST, seconds=120))
@@ -540,7 +540,7 @@ template:
     runner = await start(
         template=str(template),
         policy=replace(
-            RunnerSettings().policy, usual=Granted(bounds=Bounds(memory_bytes=100 * MIB))
+            RunnerSettings().policy, usual=Granted(bounds=ResourceLimits(memory_bytes=100 * MIB))
         ),
     )
     hub.push("team/copy:v1", sh("echo $TOKEN >&2; cat"))

@@ -23,7 +23,7 @@ from fnrunner.contract.errors import (
     FunctionTimeoutError,
     MessageTooLargeError,
 )
-from fnrunner.contract.run import MIB, Bounds, CallLimits, FunctionOutcome
+from fnrunner.contract.run import MIB, CallLimits, FunctionOutcome, ResourceLimits
 from fnrunner.pods import closure
 from fnrunner.pods import server as pod_server
 from fnrunner.pods.server import OWNER, LastSeen, PodProgram, Started, memory_kills
@@ -31,11 +31,11 @@ from fnrunner.wire.client import Client
 from tests.fnrunner import sandboxes
 
 LIST = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
-PATIENT = Bounds(seconds=60.0)
+PATIENT = ResourceLimits(seconds=60.0)
 
 
 def sh(
-    script: str, bounds: Bounds = PATIENT, message_bytes: int = MIB, **variables: str
+    script: str, bounds: ResourceLimits = PATIENT, message_bytes: int = MIB, **variables: str
 ) -> Started:
     program = PodProgram(
         argv=("/bin/sh", "-c", script), environment={"PATH": os.environ["PATH"], **variables}
@@ -100,7 +100,7 @@ async def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path
     script = f"sleep 300 & echo $! > {child}; wait"
     for seconds in (0.5, 2, 8, 32):  # until it comes to that in its time
         with pytest.raises(FunctionTimeoutError, match=rf"within {seconds} seconds"):
-            await sh(script, Bounds(seconds=seconds)).run("f", LIST)
+            await sh(script, ResourceLimits(seconds=seconds)).run("f", LIST)
         if child.exists():
             break
     await gone(int(child.read_text()))
@@ -142,11 +142,11 @@ async def test_a_caller_may_go_away_at_any_moment(tmp_path: Path) -> None:
 
 async def test_a_program_that_writes_for_ever_is_stopped() -> None:
     with pytest.raises(FunctionStoppedError, match=r"limit of output: 1 MiB allowed"):
-        await sh("yes", Bounds(seconds=60.0, output_bytes=MIB)).run("f", LIST)
+        await sh("yes", ResourceLimits(seconds=60.0, output_bytes=MIB)).run("f", LIST)
 
 
 async def test_of_much_that_is_said_the_beginning_is_kept() -> None:
-    bounds = Bounds(seconds=60.0, log_bytes=10)
+    bounds = ResourceLimits(seconds=60.0, log_bytes=10)
     outcome = await sh("printf 0123456789abc >&2; cat", bounds).run("f", LIST)
     assert outcome.log == "0123456789\n… 3 more bytes are not kept\n"
 
@@ -158,7 +158,7 @@ async def test_an_answer_that_cannot_be_sent_is_told() -> None:
 
 async def test_files_are_limited() -> None:
     script = 'until [ "$(ulimit -n)" = 33 ]; do sleep 0.05; done; ulimit -n >&2; cat'
-    outcome = await sh(script, Bounds(open_files=33)).run("f", LIST)
+    outcome = await sh(script, ResourceLimits(open_files=33)).run("f", LIST)
     assert outcome.log == "33\n"
 
 

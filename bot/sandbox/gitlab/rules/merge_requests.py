@@ -28,7 +28,7 @@ Changes = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branches:
+class SourceAndTarget:
     """Where a merge request comes from, and where it goes."""
 
     source: Repository
@@ -53,7 +53,7 @@ def of(repo: Repository) -> list[MergeRequest]:
 def open(  # noqa: A001 - the verb of the domain, as in `Pulls.open`
     state: Context,
     user: User,
-    branches: Branches,
+    branches: SourceAndTarget,
     *,
     title: str,
     description: str | None = None,
@@ -185,7 +185,7 @@ def reopen(state: Context, mr: MergeRequest, user: User) -> None:
     if mr.head_repo is None or tip is None:
         raise refused(422, ["Source branch does not exist"])
     _refuse_double(
-        Branches(
+        SourceAndTarget(
             source=mr.head_repo,
             source_branch=mr.head_ref,
             target=mr.repo,
@@ -290,7 +290,7 @@ def _retarget(state: Context, mr: MergeRequest, user: User, target: str) -> dict
     return {"previous": before, "current": target}
 
 
-def _refuse_double(branches: Branches) -> None:
+def _refuse_double(branches: SourceAndTarget) -> None:
     for other in branches.target.pulls_by_head.get(branches.source_branch, ()):
         same = other.head_repo is branches.source and other.base_ref == branches.target_branch
         if same and other.state == "open":

@@ -17,9 +17,9 @@ from typing import Final
 from fnrunner.builtin.confined.rego import functions
 from fnrunner.builtin.confined.rego.syntax import (
     Body,
-    Call,
     Comprehension,
     Every,
+    FunctionCallTerm,
     Head,
     Infix,
     Literal,
@@ -106,7 +106,7 @@ class ModuleNames:
         heads: set[int] = set()  # by identity: a variable that begins a reference is no value
         for rule in self._module.rules:
             for term in every_term(rule):
-                if isinstance(term, Call):
+                if isinstance(term, FunctionCallTerm):
                     self._check_call(term, v1=v1)
                 elif isinstance(term, Ref):
                     heads.add(id(term.head))
@@ -130,7 +130,7 @@ class ModuleNames:
                     " heads, which is not supported here. Give them names of their own",
                 )
 
-    def _check_call(self, call: Call, *, v1: bool) -> None:
+    def _check_call(self, call: FunctionCallTerm, *, v1: bool) -> None:
         name = call.name
         path = self.full(name) if name else ()
         if path and path[0] not in _ROOTS:
@@ -179,23 +179,27 @@ class ModuleNames:
         match term:
             case Infix(at=at, operator="in", left=left, right=right, key=first):
                 if first is None:
-                    return Call(at, self._ours(at, "member"), (left, right))
-                return Call(at, self._ours(at, "keyed_member"), (first, left, right))
+                    return FunctionCallTerm(at, self._ours(at, "member"), (left, right))
+                return FunctionCallTerm(at, self._ours(at, "keyed_member"), (first, left, right))
             case Infix(at=at, operator="/" | "%" as operator, left=left, right=right):
                 # Called where it stands, so that a division by zero is named with its place.
                 worker = ScalarTerm(at, f'"{functions.OPERATIONS[operator]}"')
-                call = Call(at, Ref(at, Var(at, "ours"), (worker,)), (left, right))
+                call = FunctionCallTerm(at, Ref(at, Var(at, "ours"), (worker,)), (left, right))
                 return Ref(at, call, (ScalarTerm(at, "0"),))
             case Infix(at=at, operator=operator, left=left, right=right):
                 name = functions.OPERATIONS.get(operator)
-                return term if name is None else Call(at, self._ours(at, name), (left, right))
-            case Call(at=at, args=args):
+                return (
+                    term
+                    if name is None
+                    else FunctionCallTerm(at, self._ours(at, name), (left, right))
+                )
+            case FunctionCallTerm(at=at, args=args):
                 function = self.stand_in(term.function)
                 if function is term.function or (term.name == "walk" and len(args) == 2):
                     return term
                 if term.name == "walk":
-                    return Ref(at, Call(at, function, args), (Var(at, "_"),))
-                return Call(at, function, args)
+                    return Ref(at, FunctionCallTerm(at, function, args), (Var(at, "_"),))
+                return FunctionCallTerm(at, function, args)
             case Comprehension(body=body):
                 return replace(term, body=self.body(body))
         return term
@@ -229,7 +233,7 @@ class ModuleNames:
                     literal,
                     key=None if first is None else term(first),
                     value=term(literal.value),
-                    domain=Call(
+                    domain=FunctionCallTerm(
                         literal.at, self._ours(literal.at, "members"), (term(literal.domain),)
                     ),
                     withs=withs,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnrunner.builtin.confined.rego.syntax import (
     UNIFY,
     Array,
-    Call,
+    FunctionCallTerm,
     Infix,
     Literal,
     Object,
@@ -71,7 +71,7 @@ def apart(
             return each
         whole = Var(each.at, fresh())
         keys: Term = Set(each.at, tuple(first for first, _ in each.pairs))
-        given = Call(each.at, _keys_of(each), (whole,))
+        given = FunctionCallTerm(each.at, _keys_of(each), (whole,))
         found.append(Test(each.at, Infix(each.at, "==", given, keys)))
         for first, value in each.pairs:
             inner = Var(each.at, fresh()) if value == Var(each.at, ANY) else change(value)

@@ -23,9 +23,9 @@ from fnrunner.builtin.confined.rego.syntax import (
     UNIFY,
     Array,
     Body,
-    Call,
     Comprehension,
     Every,
+    FunctionCallTerm,
     Infix,
     Literal,
     Module,
@@ -239,14 +239,14 @@ class Rewriter:
 
     def _still(self, term: Term) -> bool:
         """Tell whether a term is there as it is, with nothing to work out."""
-        if isinstance(term, Ref | Call | Infix | Comprehension):
+        if isinstance(term, Ref | FunctionCallTerm | Infix | Comprehension):
             return False
         if isinstance(term, Var):
             return term.name not in self._globals
         return all(map(self._still, children(term)))
 
     def _with_output(self, term: Term) -> Term:
-        if isinstance(term, Call) and self._arity(term.name) == len(term.args) - 1:
+        if isinstance(term, FunctionCallTerm) and self._arity(term.name) == len(term.args) - 1:
             *given, output = term.args
             return Infix(term.at, UNIFY, output, replace(term, args=tuple(given)))
         return term
@@ -260,7 +260,7 @@ class Rewriter:
         return rebuilt(term, lambda each: self._without_calls(each, made))
 
     def _without_calls(self, term: Term, made: list[Term]) -> Term:
-        if isinstance(term, Call | Infix):
+        if isinstance(term, FunctionCallTerm | Infix):
             return self._before(term, made)
         if isinstance(term, Comprehension):
             return term
@@ -271,7 +271,7 @@ class Rewriter:
         match term:
             case Infix(operator=operator) if operator in _SIDES:
                 return rebuilt(term, lambda each: self._side(each, made))
-            case Call() | Infix():
+            case FunctionCallTerm() | Infix():
                 return rebuilt(term, lambda each: self._operand(each, made))
         return self._side(term, made)
 
@@ -281,13 +281,13 @@ class Rewriter:
                 return replace(term, path=tuple(self._operand(each, made) for each in path))
             case Array() | Set() | Object():
                 return self._operand(term, made)
-            case Call():
+            case FunctionCallTerm():
                 return rebuilt(term, lambda each: self._operand(each, made))
         return term
 
     def _operand(self, term: Term, made: list[Term]) -> Term:
         match term:
-            case Ref() | Call() | Infix() | Comprehension():
+            case Ref() | FunctionCallTerm() | Infix() | Comprehension():
                 return self._before(term, made)
             case Var(name=name) if name in self._globals:
                 return self._before(term, made)

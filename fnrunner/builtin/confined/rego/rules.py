@@ -9,7 +9,7 @@ from fnrunner.builtin.confined.rego.syntax import (
     UNIFY,
     Body,
     Branch,
-    Call,
+    FunctionCallTerm,
     Head,
     Import,
     Module,
@@ -141,7 +141,7 @@ class _Reader(TermReader):
         self._join()
         term = self._continued(name)
         args: tuple[Term, ...] | None = None
-        if isinstance(term, Call):
+        if isinstance(term, FunctionCallTerm):
             args, term = term.args, term.function
         if not isinstance(term, Var | Ref) or not _named(term):
             raise RegoError(token.at, "a rule needs a name before its brackets")

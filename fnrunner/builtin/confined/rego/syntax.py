@@ -55,7 +55,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCallTerm:
     """A call; the name of its function is a variable or a reference of plain names."""
 
     at: Place = field(compare=False)
@@ -114,7 +114,7 @@ class Comprehension:
     key: "Term | None" = None
 
 
-Term = ScalarTerm | Var | Ref | Call | Infix | Array | Set | Object | Comprehension
+Term = ScalarTerm | Var | Ref | FunctionCallTerm | Infix | Array | Set | Object | Comprehension
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ def children(node: Term) -> Sequence[Term]:
     match node:
         case Ref(head=head, path=path):
             return (head, *path)
-        case Call(args=args):
+        case FunctionCallTerm(args=args):
             return args
         case Infix(left=left, right=right, key=first):
             return (left, right) if first is None else (first, left, right)
@@ -288,7 +288,7 @@ def rebuilt(node: Term, change: Callable[[Term], Term]) -> Term:
     match node:
         case Ref(head=head, path=path):
             return replace(node, head=change(head), path=tuple(map(change, path)))
-        case Call(args=args):
+        case FunctionCallTerm(args=args):
             return replace(node, args=tuple(map(change, args)))
         case Infix(left=left, right=right, key=first):
             begun = None if first is None else change(first)

@@ -21,9 +21,9 @@ from fnrunner.builtin.confined.rego.syntax import (
     UNIFY,
     Array,
     Body,
-    Call,
     Comprehension,
     Every,
+    FunctionCallTerm,
     Infix,
     Literal,
     Object,
@@ -322,7 +322,7 @@ class TermReader:
             raise RegoError(at, "only a function can be called")
         if not args and isinstance(function, Var) and function.name == "set":
             return Set(function.at, ())
-        return Call(function.at, function, args)
+        return FunctionCallTerm(function.at, function, args)
 
     def listed(self, end: str) -> tuple[Term, ...]:
         """Read terms between commas, with what closes them."""

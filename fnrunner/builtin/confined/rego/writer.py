@@ -17,9 +17,9 @@ from fnrunner.builtin.confined.rego.syntax import (
     UNIFY,
     Array,
     Body,
-    Call,
     Comprehension,
     Every,
+    FunctionCallTerm,
     Infix,
     Literal,
     Module,
@@ -188,7 +188,7 @@ class Writer:
                 self._put(name, at)
             case Ref():
                 self._ref(term)
-            case Call(function=function, args=args):
+            case FunctionCallTerm(function=function, args=args):
                 self._term(function)
                 self._put("(")
                 self._listed(args)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.forges.budget import Asker, BudgetSpentError, asking
+from bot.forges.budget import BudgetSpentError, RequestPurpose, asking
 from bot.forges.github.app import AppClients
 from bot.forges.github.http import Clients, call
 from bot.forges.port import ForgeBusyError
@@ -37,7 +37,7 @@ class Two:
 
     async def read(self, pool: Clients) -> bool:
         """Ask once; whether it was answered."""
-        with asking(Asker("github:1", Urgency.NORMAL)):
+        with asking(RequestPurpose("github:1", Urgency.NORMAL)):
             try:
                 await call(pool, "read it", "GET", self.path)
             except BudgetSpentError:
