@@ -38,7 +38,10 @@ VARIANTS = ("some", "all", "none", "apart")
 """Which histories have variants: every fourth, all, none, or all, with a second repository. Where
 some have, every other one of them has that repository at GitHub."""
 
-GROUPS = ("stage", "publish", "bot", "move", "scene", "attack", "race", "fault", "webhook")
+GROUPS = (
+    *("stage", "publish", "bot", "box", "altered"),
+    *("move", "scene", "attack", "race", "fault", "webhook"),
+)
 
 
 @dataclass

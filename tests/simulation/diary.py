@@ -14,6 +14,7 @@ from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Comment, Issue, Pull, Repository
+from tests.simulation.boxes import free, newly
 from tests.simulation.setting import BOT, called
 
 OBEYED = "rocket"
@@ -79,6 +80,7 @@ class Diary:
         roles: What roles each person had, and from which place on.
         obeyed: Comments that were edited or deleted when the bot had obeyed them.
         about: The repository that it is about; None for the only one.
+        boards: What the bot wrote as the text of an issue, with no box ticked.
     """
 
     time: Callable[[], float]
@@ -92,6 +94,7 @@ class Diary:
     roles: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     obeyed: set[int] = field(default_factory=set)
     about: Repository | None = None
+    boards: set[str] = field(default_factory=set)
 
     def add(self, who: str, what: str, **about: Any) -> Entry:
         """Write something down."""
@@ -145,6 +148,9 @@ class Diary:
             self.add(who, f"pull {what}", before=was, text=_ref(repo, pull), **shown(repo, pull))
         elif kind == "issues" and action == "opened":
             self.add(who, "issue opened", pull=extra["issue"].number)
+            self._board(who, extra["issue"])
+        elif kind == "issues" and action == "edited" and "body" in extra["changes"]:
+            self._edited_issue(repo, who, extra["issue"], extra["changes"]["body"]["from"])
         elif kind == "issue_comment":
             comment = extra["comment"]
             if not isinstance(comment.thread, Pull):
@@ -178,6 +184,24 @@ class Diary:
             self.add(
                 who, f"comment {_TALKED[f'{action}']}", number=note.id, text=note.body, **about
             )
+
+    def _board(self, who: str, issue: Issue) -> None:
+        if who == BOT:
+            self.boards.add(free(issue.body or ""))
+
+    def _edited_issue(self, repo: Repository, who: str, issue: Issue, before: str) -> None:
+        """The text of an issue is another, or boxes of it are ticked: of the latter each is told.
+
+        One in a text that the bot wrote just so is "box ticked", any other "altered box ticked".
+        """
+        text = issue.body or ""
+        self._board(who, issue)
+        self.add(who, "issue edited", number=issue.number, before=before, text=text)
+        whole = "" if free(text) in self.boards else "altered "
+        for box in newly(before, text) if who != BOT else ():
+            pull = repo.pulls.get(box.pull)
+            about = {} if pull is None else shown(repo, pull)
+            self.add(who, f"{whole}box ticked", text=box.said, **about)
 
     def _said_on_an_issue(self, who: str, done: str, comment: Comment) -> None:
         about = {"pull": comment.thread.number, "number": comment.id, "text": comment.body}

@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.simulation import ending_impact, ending_variants
-from tests.simulation.diary import Diary, Entry
-from tests.simulation.evidence import QUEUE, Evidence
+from tests.simulation import ending_boxes, ending_impact, ending_variants
+from tests.simulation.diary import Entry
+from tests.simulation.evidence import Evidence
 from tests.simulation.evidence_variants import Variants, package_of
+from tests.simulation.oracle_boxes import TICKED, boxed, is_approval
 from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called, may
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
 
@@ -71,6 +72,8 @@ class Ending:
         """All that is wrong at the end."""
         end = len(self._diary.entries)
         late = [e for e in self._diary.entries[self._quiet :] if e.who == BOT]
+        boards = [e for e in late if e.what == "issue edited"]
+        late = [e for e in late if e not in boards[:1]]  # it is written some minutes later
         found = [Violation("settles", f"still at work: {e}", e.place) for e in late]
         for pull in self._repo.pulls.values():
             for check, why in self._of(pull):
@@ -82,6 +85,8 @@ class Ending:
             found += [Violation("told", why, end) for why in told]
         if self._variants is None or self._doubt or not self._calm:
             return found
+        unsaid = ending_boxes.untold(self._evidence, self._repo, self._began)
+        found += [Violation("boxes", why, end) for why in unsaid]
         return found + [Violation("made", w, end) for w in ending_variants.unmade(self._variants)]
 
     def _unreleased(self) -> Iterator[str]:
@@ -159,7 +164,7 @@ class Ending:
 
     def _open_threads(self, pull: Any) -> Iterator[tuple[str, str]]:
         """Threads that keep back a merge, and whose reason is gone: a finding, or a suggestion."""
-        for note in _at_lines(pull):
+        for note in at_lines(pull):
             suggests = SUGGESTED in note.body
             over = pull.head_sha not in note.body if suggests else self._mended(pull)
             if note.resolved_by is None and over:
@@ -316,6 +321,7 @@ class Ending:
         """Approvals that nothing speaks against."""
         about = self._diary.of_pull[pull.number]
         still = {"comment created", "comment edited", "review approved", "review commented"}
+        still |= {TICKED, f"altered {TICKED}"}
         moves = [e for e in about if e.what not in still and not _follows(e)]
         ref = f"refs/heads/{pull.head_ref}"
         anew = self._history.rebased
@@ -327,17 +333,17 @@ class Ending:
         authors |= {e.who for e in self._diary.of_ref[ref]}
         if self._variants is not None and package_of(ref):
             authors |= self._variants.every_writer()
+        authors |= {e.who for e in self._diary.entries if e.what == TICKED and not e.pull}
         for e in about:
             rests = [p for p, _ in self._diary.quiet if last < p <= e.place]
-            approves = "approve" in self._diary.meant.get(e.number, ()) or (
-                e.what == "review approved"
-            )
+            words = self._diary.meant.get(e.number, ())
+            approves = "approve" in words or e.what == "review approved" or is_approval(e)
             if not approves or e.place < max(last, self._began) or not rests or e.at < then + 3:
                 continue
             if e.who in authors and not rules.alone:
                 continue
             levels = self._evidence.roles_within(e.who, 0, len(self._diary.entries))
-            if all(may(level, e.who, rules) for level in levels):
+            if all(may(each, e.who, rules) and not boxed(e, {each}, rules) for each in levels):
                 yield e
 
 
@@ -346,7 +352,7 @@ def _follows(entry: Entry) -> bool:
     return entry.who == BOT and entry.what == "pull synchronize"
 
 
-def _at_lines(pull: Any) -> list[Any]:
+def at_lines(pull: Any) -> list[Any]:
     """The bot's threads at lines, which GitLab alone has."""
     return [
         note
@@ -366,35 +372,3 @@ def _asks_more(project: Any) -> bool:
         or services
         or any(said for name, said in project.settings.items() if name not in ours)
     )
-
-
-def reached(diary: Diary, repo: Any) -> Counter[str]:
-    """How far proposals came, for the figures."""
-    tally: Counter[str] = Counter()
-    for pull in repo.pulls.values():
-        tally["stage: opened"] += 1
-        if pull.merged:
-            bot = called(pull.merged_by.login) == BOT
-            tally["stage: merged by the bot" if bot else "stage: merged by hand"] += 1
-        elif pull.state != "open":
-            tally["stage: closed"] += 1
-        elif pull.draft:
-            tally["stage: left as a draft"] += 1
-        else:
-            tally["stage: left as a proposal"] += 1
-        tally["stage: findings at lines"] += len(_at_lines(pull))
-    tally["publish: releases made"] += len(repo.releases)
-    for entry in diary.entries:
-        if entry.who == QUEUE and entry.what == "pull merged":
-            tally["publish: merged by a queue"] += 1
-        if entry.who == BOT and entry.what == "push":
-            if entry.text.startswith("refs/tags/"):
-                gone = not entry.after.strip("0")
-                tally[f"publish: tags {'withdrawn' if gone else 'made'}"] += 1
-            elif entry.after.strip("0") and entry.before.strip("0"):
-                tally["publish: renderings pushed or merges"] += 1
-            else:
-                tally["publish: branches deleted"] += 1
-        elif entry.who == BOT:
-            tally[f"bot: {entry.what}"] += 1
-    return tally

@@ -13,10 +13,11 @@ import yaml
 from tests.simulation.catalog import FAR, Stood
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence, login_of
-from tests.simulation.setting import BOT, MAIN, STAMP, STAMPER
+from tests.simulation.setting import BOT, CONFIG, MAIN, STAMP, STAMPER
 from tests.simulation.variants import (
     CONTEXT,
     FOLDER,
+    OBJECTS,
     OLD,
     OWNER,
     REGION,
@@ -36,6 +37,11 @@ def package_of(ref: str) -> str:
     """The package that a variant's draft is of; "" for any other ref."""
     before, found, _ = ref.removeprefix(DRAFT).rpartition(BRANCH)
     return before if found and ref.startswith(DRAFT) else ""
+
+
+def is_rule(name: str) -> bool:
+    """Whether a file says what is published, or what is made of others."""
+    return name == CONFIG or name.startswith((f"{FOLDER}/", f"{OBJECTS}/"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,14 @@ from collections.abc import Callable, Collection
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Thread
+from bot.sandbox.records.repository import (
+    CheckRun,
+    Comment,
+    Issue,
+    Pull,
+    Repository,
+    Thread,
+)
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import MAIN, READER, RELEASE, TEAM, WRITERS
 
@@ -27,6 +34,12 @@ class GitHubHands(Hands):
         if means:  # before the forge tells: whoever listens knows what was meant
             self.diary.meant[self.state.data.last_id + 1] = means
         return self._try(lambda: self.state.talk.comment(about, user, text))
+
+    def rewrite(self, who: str, issue: Issue, text: str) -> None:
+        """Change the text of an issue, as its page does where somebody ticks a box."""
+        if issue.body == text:
+            raise ImpossibleError
+        self._try(lambda: self.state.issues.edit(issue, self.user(who), body=text))
 
     def edit(self, who: str, comment: Comment, text: str) -> None:
         """Change a comment."""

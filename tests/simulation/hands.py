@@ -17,7 +17,7 @@ from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import ZERO, RefChange
-from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Thread
 from tests.simulation.diary import Diary
 from tests.simulation.forge import TouchedState
 from tests.simulation.setting import (
@@ -66,6 +66,10 @@ class Hands(ABC):
     """Rules say where those for variants stand."""
     reach: str = ""
     """What they say of a second repository."""
+    wide: str = ""
+    """The other repository whose topics and objects rules may go by."""
+    bulk: bool = False
+    """Whoever may write may tick boxes."""
     own: Random = field(default_factory=lambda: Random(0))
     tags_by: ClassVar[tuple[str, str]] = ("make_tag", "forge")
     """The call by which the bot makes a tag, and the port that it is made to."""
@@ -73,13 +77,15 @@ class Hands(ABC):
     @property
     def choices(self) -> tuple[RulesText, ...]:
         """The rules that there may be."""
-        return (
-            tuple(map(self.as_here, VARIED)) if self.reach else VARIED if self.varied else CHOICES
-        )
+        if self.reach or self.wide:
+            return tuple(map(self.as_here, VARIED))
+        return VARIED if self.varied else CHOICES
 
     def as_here(self, rules: RulesText) -> RulesText:
         """Rules as they are written down here."""
-        return replace(rules, variants=True, reach=self.reach) if self.varied else rules
+        if not self.varied:
+            return rules
+        return replace(rules, variants=True, reach=self.reach, wide=self.wide, bulk=self.bulk)
 
     @property
     def has_queues(self) -> bool:
@@ -237,6 +243,10 @@ class Hands(ABC):
     @abstractmethod
     def say(self, who: str, about: Thread, text: str, *means: str) -> Comment:
         """Write a comment; `means` are the commands that it holds."""
+
+    def rewrite(self, who: str, issue: Issue, text: str) -> None:
+        """Change the text of an issue; boxes are played at GitHub alone."""
+        raise ImpossibleError
 
     @abstractmethod
     def edit(self, who: str, comment: Comment, text: str) -> None:

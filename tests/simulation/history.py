@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import heapq
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,12 @@ from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
 from tests.simulation.oracle import STALE, Oracle
+from tests.simulation.oracle_boxes import BoxesOracle
 from tests.simulation.oracle_catalog import CatalogOracle
+from tests.simulation.oracle_dashboard import DashboardOracle
 from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.outcome import Outcome
+from tests.simulation.reached import reached
 from tests.simulation.replica import Replica
 from tests.simulation.scheduler import SimulatedClock
 from tests.simulation.setting import ADMIN, BOT, LETS_IN, MAIN, PACKAGES, PEOPLE, RELEASE
@@ -54,6 +58,9 @@ CLAIMED = 12.5
 
 WITH_ISSUES = 0.5
 """Share of the histories with variants that have issues, and so a dashboard issue."""
+
+WIDE = 0.5
+"""Share of them at GitHub, issues and all, in which boxes are ticked."""
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
@@ -88,7 +95,10 @@ class Simulation(System):
         self.at = at
         self.variants = variants
         draw = Random(f"{seed}/begin")
-        self.manner = how or manner(draw, variants, apart)
+        also = Random(f"{seed}/wide")
+        self.wide = variants and at == GITHUB and how is None and also.random() < WIDE
+        self.manner = how or manner(draw, variants, apart, self.wide)
+        self._bulk = self.wide and also.random() < 0.5
         self._kept = kept
         self._real = real
         self._count = FEWEST + int(draw.random() * (MOST - FEWEST))
@@ -113,7 +123,10 @@ class Simulation(System):
         self.place: Furnished = made
         own = Random(f"{self.seed}/{self.at}")
         files = varied.files() if self.variants else None
-        self.forge, self.repo = made.forge, made.furnish(self.manner.rules, own, files)
+        rules = self.manner.rules
+        if rules is not None and self.wide:
+            rules = replace(rules, bulk=self._bulk)
+        self.forge, self.repo = made.forge, made.furnish(rules, own, files)
         self.reader, self.me = made.reader, made.me
         forge, state = made.forge, made.forge.state
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
@@ -124,8 +137,12 @@ class Simulation(System):
         self.hands = made.hands(state, self.repo, self.diary, self.draw)
         if self.variants:
             self.hands.packages, self.hands.varied = varied.THERE, True
+            self.hands.bulk = self._bulk
             if self.at == GITHUB:  # projects of GitLab differ anyway
-                self.repo.has_issues = Random(f"{self.seed}/issues").random() < WITH_ISSUES
+                has = Random(f"{self.seed}/issues").random() < WITH_ISSUES
+                self.repo.has_issues = has or self.wide
+            if self.wide and made.app is not None:
+                made.app.events = (*made.app.events, "issues")  # which tell who ticks a box
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.catalog = self._beside() if self.apart else None
@@ -147,7 +164,7 @@ class Simulation(System):
             self.words,
             lambda: self._came,
             lambda: not self.weather.skewed,
-            VariantsOracle(self.asked, STALE, self._judges_catalog()) if self.asked else None,
+            self._judges_variants(),
         )
 
     def _beside(self) -> Catalog:
@@ -157,6 +174,16 @@ class Simulation(System):
             made = Catalog(self.forge, self.diary)
         self.place.beside.append(made.repo)
         return made
+
+    def _judges_variants(self) -> VariantsOracle | None:
+        if self.asked is None:
+            return None
+        told_again = lambda: self._troubled or bool(self.weather.unkept[COMMENT])  # noqa: E731
+        beside = (
+            DashboardOracle(self.evidence, STALE),
+            BoxesOracle(self.evidence, STALE, told_again),
+        )
+        return VariantsOracle(self.asked, STALE, self._judges_catalog(), beside)
 
     def _judges_catalog(self) -> CatalogOracle | None:
         return CatalogOracle(self.catalog.stood, self.evidence, STALE) if self.catalog else None
@@ -333,7 +360,7 @@ class Simulation(System):
         with self.happening():
             found = self._run()
         trace = hashlib.sha256("\n".join(self.weather.trace).encode()).hexdigest()[:16]
-        self.weather.tally.update(ending.reached(self.diary, self.repo))
+        self.weather.tally.update(reached(self.diary, self.repo))
         return Outcome(self.seed, self.told, found, self.weather.tally, trace, self.diary)
 
     def _run(self) -> list[Violation]:

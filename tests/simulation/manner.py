@@ -7,12 +7,14 @@ from typing import TypeAlias
 from tests.simulation import (
     moves,
     moves_attacks,
+    moves_boxes,
     moves_dashboard,
     moves_settings,
     moves_talk,
     moves_variants,
     scenes,
     scenes_bots,
+    scenes_boxes,
     scenes_catalog,
     scenes_gates,
     scenes_memory,
@@ -89,16 +91,21 @@ WITH_VARIANTS: tuple[Step, ...] = (
 APART: tuple[Step, ...] = (*scenes_catalog.SCENES, *WITH_VARIANTS)
 """All that may happen where a second repository is an upstream, too."""
 
+WIDE: tuple[Step, ...] = (*moves_boxes.MOVES, *scenes_boxes.SCENES)
+"""What may happen besides where boxes are ticked."""
+
 BESIDE = 0.25
 """How often what has nothing to do with variants happens beside them."""
 
 
-def manner(draw: Random, variants: bool = False, apart: bool = False) -> Manner:
+def manner(draw: Random, variants: bool = False, apart: bool = False, wide: bool = False) -> Manner:
     """Draw the manner of a history: some things are frequent in it, others left out."""
     steps = APART if apart else WITH_VARIANTS if variants else STEPS
+    if wide:
+        steps = (*moves_boxes.MOVES, *steps, *scenes_boxes.SCENES)
     moves = tuple(each for each in steps if isinstance(each, Move))
     ours = {*moves_variants.MOVES, *moves_dashboard.MOVES}
-    ours |= {*scenes_variants.SCENES, *scenes_rules.SCENES, *scenes_catalog.SCENES}
+    ours |= {*WIDE, *scenes_variants.SCENES, *scenes_rules.SCENES, *scenes_catalog.SCENES}
     calm = draw.random() < 0.2
     weights = []
     for step in steps:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence
 from tests.simulation.evidence_variants import package_of
+from tests.simulation.oracle_boxes import boxed, is_approval
 from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.setting import BOT, MAIN, RELEASE, RulesText, may
 from tests.simulation.shut import Shut
@@ -280,7 +281,7 @@ class Oracle:
     def _is_approval(self, word: Entry) -> bool:
         if word.what == "comment created":
             return "approve" in self._diary.meant.get(word.number, ())
-        return word.what == "review approved"
+        return word.what == "review approved" or is_approval(word)
 
     def _void(
         self,
@@ -295,6 +296,8 @@ class Oracle:
         levels = self._evidence.roles_within(word.who, first, last)
         if not any(may(level, word.who, rules) for level in levels):
             return f"may not approve ({', '.join(sorted(levels))})"
+        if why := boxed(word, levels, rules):
+            return why
         if word.base != merge.base:
             return f"approved it for {word.base}"
         later = [e for e in self._diary.of_pull[merge.pull] if word.place < e.place < first]

@@ -11,16 +11,16 @@
 `by_rule` tells why what was published without people is not just what its rule asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tests.simulation.catalog import CAST, MADE
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import ZERO
-from tests.simulation.evidence_variants import Variants, package_of
+from tests.simulation.evidence_variants import Variants, is_rule, package_of
+from tests.simulation.judges import Judge
 from tests.simulation.oracle_catalog import CatalogOracle
-from tests.simulation.oracle_dashboard import DashboardOracle
-from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
-from tests.simulation.variants import FOLDER, HIDDEN, OBJECTS, SITE, Wanted
+from tests.simulation.setting import BOT, MAIN, RulesText
+from tests.simulation.variants import HIDDEN, OBJECTS, SITE, Wanted
 
 FILES = ("a.yaml", "b.yaml")
 """Files of the upstream that people change."""
@@ -33,14 +33,19 @@ class VariantsOracle:
         variants: What is known.
         stale: Changes by which a forge's answers may be behind, and one more.
         catalog: Judges what is made of a second repository; None where there is none.
+        also: Judge what is done beside.
     """
 
     def __init__(
-        self, variants: Variants, stale: int, catalog: CatalogOracle | None = None
+        self,
+        variants: Variants,
+        stale: int,
+        catalog: CatalogOracle | None = None,
+        also: Sequence[Judge] = (),
     ) -> None:
         self._v = variants
         self._catalog = catalog
-        self._dashboard = DashboardOracle(variants.evidence, stale)
+        self._also = also
         self._stale = stale
         self._history = variants.history
         self._diary = variants.diary
@@ -49,9 +54,9 @@ class VariantsOracle:
         """Judge something that the bot did."""
         if HIDDEN in entry.text:
             yield "no secrets", f"a Secret's value stands in what it wrote on #{entry.pull}"
-        if self._catalog is not None:
-            yield from self._catalog.judge(entry)
-        yield from self._dashboard.judge(entry)
+        for each in (self._catalog, *self._also):
+            if each is not None:
+                yield from each.judge(entry)
         if entry.what == "pull opened" and package_of(entry.text):
             yield from self._opened(entry, package_of(entry.text))
         elif entry.what == "push" and entry.text.startswith("refs/heads/"):
@@ -281,7 +286,7 @@ class VariantsOracle:
         left = self._history.left(before, merge.head)
         if not left or self._beside(left, merge.head, package):
             return "it changes more than the package"
-        if any(map(_is_rule, self._between(before, merge.merged))):
+        if any(map(is_rule, self._between(before, merge.merged))):
             return "its merge changes rules"
         fresh = self._history.ancestry(merge.head) - self._history.ancestry(before)
         if not self._v.by_bot(fresh):
@@ -392,8 +397,3 @@ class VariantsOracle:
             return set()
         people, place = self._v.writers(rule.file, moves[0].place)
         return people if 0 <= place < first else set()
-
-
-def _is_rule(name: str) -> bool:
-    """Whether a file says what is published, or what is made of others."""
-    return name == CONFIG or name.startswith((f"{FOLDER}/", f"{OBJECTS}/"))

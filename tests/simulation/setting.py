@@ -79,6 +79,8 @@ class RulesText:
     variants: bool = False
     automatic: bool = False
     reach: str = ""
+    wide: str = ""
+    bulk: bool = False
 
     @property
     def text(self) -> bytes:
@@ -101,14 +103,28 @@ class RulesText:
             f" self: {str(self.alone).lower()}"
             f"{', automatic: {variants: true}' if self.automatic else ''}}}",
         ]
-        named = HERE + "\n  catalog: {repository: acme/catalog}" * bool(self.reach)
-        lines += [VARIANTS.replace(HERE, named)] if self.variants else []
+        lines += ["  bulk: {from: [role:write]}"] * self.bulk
+        lines += [self._named()] if self.variants else []
         lines += ["variants_from: [acme/catalog]"] * (self.reach == LETS_IN)
         publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
         publish += [*["release: true"] * self.releases, *[f"windows: [{WINDOW}]"] * self.windows]
         if publish:
             lines.append(f"publish: {{{', '.join(publish)}}}")
         return ("\n".join(lines) + "\n").encode()
+
+    def _named(self) -> str:
+        """Where rules for variants stand, and what they name."""
+        if not self.wide:
+            return VARIANTS.replace(HERE, HERE + CATALOG * bool(self.reach))
+        other = f"acme/{self.wide}"
+        named = f"\n  {self.wide}: {{repository: {other}, labels: {{kind: {FAR_KIND}}}}}"
+        named += CATALOG * (bool(self.reach) and self.wide != "catalog")
+        objects = f"}}, {{repository: {other}, directory: {SITES_THERE}}}]"
+        return VARIANTS.replace(HERE, HERE + named).replace("}]", objects)
+
+    def may_bulk(self, level: str) -> bool:
+        """Whether a role lets somebody tick a box of the dashboard issue."""
+        return LEVELS.index(level) >= LEVELS.index("write" if self.bulk else "maintain")
 
     def reached(self, how: str) -> "RulesText":
         """The same, with something else said of the second repository."""
@@ -136,6 +152,9 @@ class RulesText:
 HERE = "\n  here: {labels: {kind: live}}"
 VARIANTS = f"variants: [variants/*.yaml]\nrepositories:{HERE}\nobjects: [{{directory: objects}}]"
 """Where rules for variants are, and what they name."""
+CATALOG = "\n  catalog: {repository: acme/catalog}"
+FAR_KIND, SITES_THERE = "far", "sites"
+"""The kind of repository that another one is, and its folder with objects."""
 REACHES = NAMED, LETS_IN = "named", "lets in"
 
 WINDOW = (
@@ -192,7 +211,15 @@ VARIED = (
 """The same where variants are, and some that let what those ask for be published by itself."""
 AUTOMATIC = tuple(rules for rules in VARIED if rules.automatic)
 _REACHING = tuple(rules.reached(how) for rules in VARIED for how in REACHES)
-BY_TEXT = {rules.text: rules for rules in (*_REACHING, *CHOICES, *VARIED)}
+WIDES = ("east", "catalog")
+"""Repositories that `RulesText.wide` may name."""
+_WIDE = tuple(
+    replace(rules, wide=wide, bulk=bulk)
+    for rules in (*_REACHING, *VARIED)
+    for wide in ("", *WIDES)
+    for bulk in (False, True)
+)
+BY_TEXT = {rules.text: rules for rules in (*_WIDE, *_REACHING, *CHOICES, *VARIED)}
 
 
 def kptfile(package: str) -> bytes:

@@ -26,8 +26,9 @@ OF_VARIANTS = (
     "variants",
 )
 OF_CATALOG = ("oracle_catalog", "catalog")
-OF_ALL = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting")
-JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG)
+OF_BOXES = ("boxes", "oracle_boxes", "ending_boxes")
+OF_ALL = ("judges", "oracle", "shut", "words", "ending", "evidence", "diary", "setting")
+JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG, *OF_BOXES)
 """Modules that judge: what they import is what they share with the bot."""
 
 
