@@ -65,7 +65,8 @@ def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[Det
     if not facts.line_checks or facts.head != proposal.place.head or proposal.place.closed:
         return ()
     shown = _every(facts, proposal, judgement).items()
-    impact = (Detail(IMPACT, proposal.impact, ""),) if proposal.impact else ()
+    impact_text = proposal.consequences.impact_text
+    impact = (Detail(IMPACT, impact_text, ""),) if impact_text else ()
     return (*(Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH), *impact)
 
 
@@ -233,7 +234,7 @@ def _every(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
     shown, found = _shown(facts, proposal, judgement), proposal.content
     if not found.configuration_changed:
         return shown
-    own = contents.configuration(found.configuration, proposal.rules_effect)
+    own = contents.configuration(found.configuration, proposal.consequences.rules_effect)
     others = {
         name: replace(
             one, annotations=tuple(f for f in one.annotations if f not in own.annotations)

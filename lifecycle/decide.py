@@ -259,11 +259,12 @@ def _update(facts: Facts, judged: Iterable[Assessed]) -> PushUpdate | None:
             and len(bases) == 1
         )
         refused = facts.push_refused
+        update = p.lookups.update
         if (
             p.place.closed
             or not (asked or unasked)
             or not facts.may_push
-            or (p.update is None or not p.update.possible)
+            or (update is None or not update.possible)
             or p.place.head != facts.head
             or (refused is not None and refused.asked >= asked)
         ):
@@ -273,7 +274,7 @@ def _update(facts: Facts, judged: Iterable[Assessed]) -> PushUpdate | None:
             head_ref=facts.head_ref,
             head=p.place.head,
             base=p.place.base,
-            files=p.update.files,
+            files=update.files,
             message=commits.update_commit(p.place.base_ref, facts.head_ref, trailers),
             asked=asked,
         )

@@ -35,6 +35,6 @@ def due(facts: Facts, *, waiting: Collection[int] = ()) -> datetime | None:
 
 def _waits(proposal: Proposal) -> list[DraftWait]:
     """What drafts, and conflicts of upgrades, wait for whose upstreams cannot be read."""
-    drafts = [each.waits for each in proposal.drafts.values()]
+    drafts = [each.waits for each in proposal.lookups.drafts.values()]
     upgrades = [each.waits for each in proposal.upgrades.found]
     return [each for each in (*drafts, *upgrades) if each is not None]

@@ -13,7 +13,6 @@ from lifecycle import impact, names, readied, timing
 from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.conversation import ReviewDecision, ReviewState
-from lifecycle.facts.drafts import waits_of
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Proposal
@@ -134,7 +133,7 @@ def _unused(proposal: Proposal) -> list[Gate]:
 
 def _commanded(proposal: Proposal) -> list[Gate]:
     """What somebody asked for would change this draft, and waits for an upstream; mostly none."""
-    waits = waits_of(proposal.drafts).items()
+    waits = proposal.lookups.waiting_drafts.items()
     found = [drafts.waiting(request, wait) for request, wait in waits if request.on_draft]
     if not found:
         return []
@@ -259,18 +258,19 @@ def _ready(proposal: Proposal) -> list[Gate]:
 
 def _up_to_date(facts: Facts, proposal: Proposal) -> Gate:
     outdated = [t for t in proposal.content.touched if t.outdated]
+    base_ref, update = proposal.place.base_ref, proposal.lookups.update
     if outdated:
         return Gate(
             name="up to date",
             state=GateState.BLOCKED,
-            actual=updates.outdated(outdated, proposal.place.base_ref, proposal.update),
-            wanted=updates.wanted(proposal.place.base_ref, proposal.update, command=facts.may_push),
+            actual=updates.outdated(outdated, base_ref, update),
+            wanted=updates.wanted(base_ref, update, command=facts.may_push),
             who=texts.UP_TO_DATE_WHO,
         )
     return Gate(
         name="up to date",
         state=GateState.HOLDS,
-        actual=texts.is_up_to_date(proposal.place.base_ref),
+        actual=texts.is_up_to_date(base_ref),
     )
 
 
@@ -278,12 +278,13 @@ def _merges_as_shown(facts: Facts, proposal: Proposal) -> list[Gate]:
     """What the merge would do beside what everybody sees; no gate where it does nothing."""
     if proposal.content.effect.clean:
         return []
+    base_ref, update = proposal.place.base_ref, proposal.lookups.update
     return [
         Gate(
             name="merge result",
             state=GateState.BLOCKED,
-            actual=texts.merge_effect(proposal.content.effect, proposal.place.base_ref),
-            wanted=updates.wanted(proposal.place.base_ref, proposal.update, command=facts.may_push),
+            actual=texts.merge_effect(proposal.content.effect, base_ref),
+            wanted=updates.wanted(base_ref, update, command=facts.may_push),
             who=texts.UP_TO_DATE_WHO,
         )
     ]

@@ -319,7 +319,7 @@ def gates(facts: Facts, proposal: Proposal) -> list[Gate]:
     policy = proposal.rules.policy
     if not isinstance(policy, Policy) or policy.impact is not ImpactMode.BLOCK:
         return []
-    if not proposal.has_impact or proposal.place.merged:
+    if not proposal.consequences.has_impact or proposal.place.merged:
         return []
     run = facts.checks.get(IMPACT)
     if not facts.may_be_tried:

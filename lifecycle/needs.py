@@ -162,8 +162,9 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     for each in people.owners.values():
         found |= {slug for owned in each for slug in owned.teams(people.organization)}
     wide = set[str]()
-    if proposal.whole is not None and isinstance(proposal.whole.policy, Policy):
-        policy = proposal.whole.policy
+    whole = proposal.lookups.whole
+    if whole is not None and isinstance(whole.policy, Policy):
+        policy = whole.policy
         places = ["", *(each.directory for each in policy.paths)]
         wide = _teams_of(policy.rule(action, place) for action in OF_REPOSITORY for place in places)
         wide |= _teams_of(rule for each in policy.upstreams for rule in each.rules.values())

@@ -38,7 +38,7 @@ def due(proposal: Proposal, remembered: Memory) -> tuple[Touched, ...]:
 
 def seen(proposal: Proposal) -> list[Noticed]:
     """Return what is to be remembered of releases that are there."""
-    return [Noticed(occasion=_occasion(each.tag)) for each in proposal.releases if each.there]
+    return [Noticed(occasion=_occasion(each.tag)) for each in proposal.releases.notes if each.there]
 
 
 def wanted(facts: Facts, proposal: Proposal) -> list[MakeRelease]:
@@ -50,7 +50,7 @@ def wanted(facts: Facts, proposal: Proposal) -> list[MakeRelease]:
             title=texts.title(facts.repository, each),
             body=texts.notes(proposal.place.number, each),
         )
-        for each in proposal.releases
+        for each in proposal.releases.notes
         if not each.there
     ]
 
@@ -77,12 +77,12 @@ def to_mark(proposal: Proposal, remembered: Memory) -> tuple[LedgerChange, ...]:
 
 def marks_seen(proposal: Proposal) -> list[Noticed]:
     """Return what is to be remembered of releases that stand as they should, or are not there."""
-    return [Noticed(occasion=_marking(each.tag)) for each in proposal.marks if each.done]
+    return [Noticed(occasion=_marking(each.tag)) for each in proposal.releases.marks if each.done]
 
 
 def marked(proposal: Proposal) -> list[MarkRelease]:
     """Return the releases that are to be marked, or whose marks are to go."""
-    left = {each.tag for each in proposal.marks if not each.done}
+    left = {each.tag for each in proposal.releases.marks if not each.done}
     found = [
         (each, each.before if each.undeprecates else each.after)
         for each in proposal.content.ledger

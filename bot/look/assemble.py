@@ -308,7 +308,7 @@ class Looker:
     ) -> tuple[Proposal, ...]:
         """The proposals, with what changes of the configuration would do to others."""
         both = partial(self._both, adoption=adoption, since=since)
-        return tuple([replace(p, rules_effect=await self._what_if.of(p, both)) for p in proposals])
+        return tuple([await self._what_if.told(p, both) for p in proposals])
 
     async def _put_together(self, look: OneLook) -> Looked:
         head, state, reader = look.head, look.state, look.reader

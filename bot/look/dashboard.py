@@ -22,6 +22,7 @@ from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.facts.head import Facts
+from lifecycle.facts.lookups import Lookups
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.whole import Whole
@@ -280,7 +281,7 @@ class DashboardLooker:
             content=Content(touched=()),
             talk=talk,
             rules=Rules(policy=whole.policy),
-            whole=whole,
+            lookups=Lookups(whole=whole),
         )
 
     def _read(

@@ -114,7 +114,7 @@ class Drafts:
             since: By the monotonic clock; what was fetched after that will do.
         """
         found: dict[DraftRequest, DraftState] = {}
-        whole = proposal.whole
+        whole = proposal.lookups.whole
         self._away.asked(proposal.place.number, asked)
         if whole is None:
             return found

@@ -162,7 +162,7 @@ class FieldOrigins:
         questions = sorted(asked_for.asked_about(p, memory.read(p)))
         new = await self._new_fields(p) if questions else ()
         fields = {q: tuple(each for each in new if q in each[1].field) for q in questions}
-        told = replace(p, new_fields={**p.new_fields, **fields})
+        told = replace(p, lookups=replace(p.lookups, new_fields={**p.lookups.new_fields, **fields}))
         for number, about in enumerate(questions):
             changes = [(at, c) for at, found_ in told.changes_about(about) for c in found_]
             changes = changes[:MOST_FIELDS] if number < MOST_QUESTIONS else []
@@ -171,7 +171,10 @@ class FieldOrigins:
                 shares = len(changes) - place + MOST_FIELDS * (len(questions) - number - 1)
                 origins.append(await self._origin(p, package, change, shares))
             found[about] = tuple(origins)
-        return replace(told, origins={**p.origins, **found}) if found else p
+        if not found:
+            return p
+        known = {**p.lookups.origins, **found}
+        return replace(told, lookups=replace(told.lookups, origins=known))
 
     async def _new_fields(self, p: Proposal) -> tuple[tuple[str, Change], ...]:
         """The fields of resources that the proposal adds, which are told as a whole elsewhere.

@@ -55,7 +55,9 @@ async def told(
     except StoreError:
         data = None
     said = kept((data or b"").decode(errors="replace"))  # in the terms of the forge already
-    return tuple(replace(p, impact=said) for p in proposals)
+    return tuple(
+        replace(p, consequences=replace(p.consequences, impact_text=said)) for p in proposals
+    )
 
 
 def _key(repository: RepositoryId, head: str, digest: str) -> str:

@@ -92,7 +92,8 @@ class OpenDraftReader:
             each: await self._diff(reader, issue, *each, since) for each in compared[:MOST_ASKED]
         }
         updates = {each: await self._update(reader, issue, each) for each in wanted[:MOST_ASKED]}
-        return replace(issue, open_drafts=OpenDrafts(diffs=diffs, updates=updates))
+        found = OpenDrafts(diffs=diffs, updates=updates)
+        return replace(issue, lookups=replace(issue.lookups, open_drafts=found))
 
     async def _diff(
         self, reader: MirrorReader, issue: Proposal, package: str, revision: int, since: float
@@ -172,7 +173,7 @@ class OpenDraftReader:
         self, reader: MirrorReader, issue: Proposal, package: str
     ) -> tuple[str, Sha | None, str]:
         """The branch that a package is published on, its head, and what is wrong without one."""
-        whole = issue.whole
+        whole = issue.lookups.whole
         base_ref = "" if whole is None else whole.branch_of(package, reader.default_branch)
         if not base_ref:
             return "", None, making.unmanaged(package)

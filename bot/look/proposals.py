@@ -45,6 +45,7 @@ from lifecycle.access import Person
 from lifecycle.commands import answers
 from lifecycle.commands import asked as asked_for
 from lifecycle.facts.head import Facts
+from lifecycle.facts.lookups import Lookups
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.verdicts import Verdict, rules_digest
 from lifecycle.names import Sha
@@ -167,7 +168,8 @@ class ProposalReader:
         )
         proposal = await self.after_trials(reader, proposal)
         if await asked(self._offload, proposal, answers.about_repository):
-            proposal = replace(proposal, whole=await self._offload(reader.whole))
+            known = Lookups(whole=await self._offload(reader.whole))
+            proposal = replace(proposal, lookups=known)
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
@@ -204,11 +206,11 @@ class ProposalReader:
         proposal = await self._releases(reader, proposal)
         if pull.head_repository == self._repository.id.number:
             update = await updating.update(self._renderer, reader.git, proposal, self._offload)
-            proposal = replace(proposal, update=update)
+            proposal = replace(proposal, lookups=replace(proposal.lookups, update=update))
         proposal = await self._compare(reader, proposal)
         if whole := asked_for.removed(proposal, memory.read(proposal)):
             there = await self._offload(revisions.packages, reader, whole, pull.head)
-            proposal = replace(proposal, removed=there)
+            proposal = replace(proposal, lookups=replace(proposal.lookups, removed=there))
         wanted = asked_for.named(proposal, memory.read(proposal))
         if wanted:
             found_here = await self._revisions.read(
@@ -216,10 +218,12 @@ class ProposalReader:
             )
             askers = asked_for.deleting(proposal, memory.read(proposal))
             states = elsewhere.states(self._users, self._repository, found_here, askers)
-            proposal = replace(proposal, revisions=await states)
+            lookups = replace(proposal.lookups, revisions=await states)
+            proposal = replace(proposal, lookups=lookups)
         proposal = await self._upgrades.read(reader, proposal, alone)
+        has_impact = await elsewhere.has_impact(self._users, self._repository, proposal)
         proposal = replace(
-            proposal, has_impact=await elsewhere.has_impact(self._users, self._repository, proposal)
+            proposal, consequences=replace(proposal.consequences, has_impact=has_impact)
         )
         proposal = await variant_wishes.asked(
             self._wishes, self._repository, reader, pull, basis, proposal, self._offload
@@ -283,9 +287,10 @@ class ProposalReader:
             proposals=(p,),
         )
         wanted = await asked(self._offload, p, partial(answers.drafts, asking))
-        if wanted and p.whole is None:
-            p = replace(p, whole=await self._offload(reader.whole))
-        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, wanted, since))
+        if wanted and p.lookups.whole is None:
+            p = replace(p, lookups=replace(p.lookups, whole=await self._offload(reader.whole)))
+        drafts = await self._drafts.read(reader, p, head_ref, wanted, since)
+        return replace(p, lookups=replace(p.lookups, drafts=drafts))
 
     async def _releases(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """Releases that are to be made, and those that have to say what the ledger says."""
@@ -294,9 +299,10 @@ class ProposalReader:
             notes = await releasing.notes(
                 self._forge, self._renderer, reader, p.place, due, self._offload
             )
-            p = replace(p, releases=notes)
+            p = replace(p, releases=replace(p.releases, notes=notes))
         if deprecated := releases.to_mark(p, remembered):
-            p = replace(p, marks=await releasing.marks(self._forge, deprecated))
+            marks = await releasing.marks(self._forge, deprecated)
+            p = replace(p, releases=replace(p.releases, marks=marks))
         return p
 
     async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
@@ -310,7 +316,7 @@ class ProposalReader:
                     before = await self._offload(reader.git.package, commit, t.package)
                     changes = await self._renderer.changes(reader.git, before, t.tree)
                     found[number][t.package] = changes
-        return replace(p, compared=found) if found else p
+        return replace(p, lookups=replace(p.lookups, compared=found)) if found else p
 
     def _times(self, state: PullState, adoption: Adoption) -> Times:
         """Since when it is what it is; when its head came to be is for people's look to tell."""

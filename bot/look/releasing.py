@@ -9,8 +9,9 @@ from bot.look.reader import MirrorReader
 from bot.render.port import Renderer
 from bot.signing import tags as signed
 from lifecycle import names
-from lifecycle.facts.packages import ReleaseMark, ReleaseNotes, Touched
+from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import ProposalPlace
+from lifecycle.facts.releases import ReleaseMark, ReleaseNotes
 from lifecycle.ledger import LedgerChange, ListedState
 
 

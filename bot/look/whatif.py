@@ -5,6 +5,7 @@ Bounded in number and time, whatever is open, and kept: it is said again at each
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -91,6 +92,11 @@ class WhatIf:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = found, self._clock.monotonic() + KEPT
         return found
+
+    async def told(self, p: Proposal, judge: JudgeBoth) -> Proposal:
+        """Return the proposal with that, as `of` finds it."""
+        effect = await self.of(p, judge)
+        return replace(p, consequences=replace(p.consequences, rules_effect=effect))
 
     async def _judge(self, p: Proposal, judge: JudgeBoth) -> RulesEffect:
         everywhere = p.place.base_ref == self._repository.default_branch

@@ -92,7 +92,7 @@ def from_upstream(
     if row is None or not upstream:
         return ""
     p = response.proposal
-    rules = p.whole.policy if p.whole is not None else p.rules.policy
+    rules = p.repository_policy
     policy = rules if isinstance(rules, Policy) else UNREAD
     action = row.action if row.action is AccessAction.UPGRADE else AccessAction.CLONE
     found = _authorise(request, response, row, Target((package,), upstream), policy, action)
@@ -103,7 +103,7 @@ def from_upstream(
 
 def _rules(p: Proposal, row: CommandSpec[Any]) -> Policy | BrokenPolicy:
     """The rules that a command goes by, as they can be read."""
-    return p.whole.policy if row.about(p) is not None and p.whole is not None else p.rules.policy
+    return p.repository_policy if row.about(p) is not None else p.rules.policy
 
 
 def verdict(
@@ -153,7 +153,7 @@ def _authorise(
     if (
         row.about(response.proposal) is not None
     ):  # nobody is an author of the repository: asking is no approving
-        owners_of = {s.package: s.owned for s in response.proposal.revisions.values()}
+        owners_of = {s.package: s.owned for s in response.proposal.lookups.revisions.values()}
         owned = {**owners_of, **facts.owners}
         facts = replace(facts, authors=frozenset(), owners=owned)
     return authorise(request.comment.author, action or row.action, target, facts)

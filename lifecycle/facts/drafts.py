@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -143,15 +142,6 @@ class DraftState:
     version: str = ""
     beside: tuple[tuple[str, str], ...] = ()
     waits: DraftWait | None = None
-
-
-def waits_of(drafts: Mapping[DraftRequest, DraftState]) -> dict[DraftRequest, DraftWait]:
-    """Return what waits for an upstream and was not given up, each thing once, whoever asks."""
-    found: dict[DraftRequest, DraftWait] = {}
-    for request, state in drafts.items():
-        if state.waits is not None and not state.waits.over:
-            found.setdefault(replace(request, asker=None), state.waits)
-    return found
 
 
 _MARK = "Porchbot-Request"

@@ -1,4 +1,4 @@
-"""What a change of the rules would do to the other open proposals."""
+"""What a merge would do beyond what it changes: to other open proposals, and other packages."""
 
 from dataclasses import dataclass
 
@@ -63,3 +63,20 @@ class RulesEffect:
     left: int = 0
     functions: FunctionsEffect = FunctionsEffect()
     unread: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consequences:
+    """What merging a proposal would do to what it does not touch.
+
+    Attributes:
+        rules_effect: What its change of the configuration would do; None where it makes none, or
+            one that cannot be read.
+        has_impact: It may change packages that it does not touch; told only where the rules make
+            that a gate.
+        impact_text: What the check of that says below its title, where a check shows one line.
+    """
+
+    rules_effect: RulesEffect | None = None
+    has_impact: bool = False
+    impact_text: str = ""

@@ -126,44 +126,6 @@ class Touched:
         return self.tree == ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseNotes:
-    """What a release of one published package is made of.
-
-    Attributes:
-        tag: Name of the tag, such as "net/core/v5".
-        package: Its path.
-        revision: Its number.
-        there: The tag has a release.
-        before: Number of our newest revision before it; 0 for none.
-        changes: What differs from that one, by resource and field.
-        message: Text of the tag, which says who approved it and which functions judged it.
-        signed: The tag can be verified: it has a signature and provenance.
-    """
-
-    tag: str
-    package: str
-    revision: int
-    there: bool
-    before: int = 0
-    changes: tuple[Change, ...] = ()
-    message: str = ""
-    signed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseMark:
-    """How the release of a revision stands that nobody should use any more, or may again.
-
-    Attributes:
-        tag: Name of the tag, such as "net/core/v5".
-        done: Its title says so, or does not any more; or there is no release.
-    """
-
-    tag: str
-    done: bool
-
-
 class NotByRule(StrEnum):
     """Why a rule for variants does not approve what was made for one."""
 

@@ -1,4 +1,4 @@
-"""One pull request as a decision sees it: place, times, people, content, talk, verdicts, rules."""
+"""One pull request as a decision sees it, by its parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,13 @@ from enum import StrEnum
 from cadlib.diff.values import Change
 from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
-from lifecycle.facts.drafts import DraftRequest, DraftState
-from lifecycle.facts.effects import RulesEffect
+from lifecycle.facts.effects import Consequences
+from lifecycle.facts.lookups import Lookups
 from lifecycle.facts.merging import Merging
-from lifecycle.facts.open_drafts import OpenDrafts
-from lifecycle.facts.origins import FieldOrigin
-from lifecycle.facts.packages import Content, ReleaseMark, ReleaseNotes
-from lifecycle.facts.update import Update
+from lifecycle.facts.packages import Content
+from lifecycle.facts.releases import ProposalReleases
 from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.facts.whole import Whole
-from lifecycle.ledger import PackageState, RevisionState
 from lifecycle.names import Sha
 from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
@@ -174,26 +170,10 @@ class Proposal:
         rules: What judges it.
         verdicts: One for each touched package that still exists, sorted by path.
         merging: What stands between it and its merge beside our own gates.
-        update: What bringing it up to date comes to; None where nobody wants that.
-        compared: Revisions that somebody asked to have it compared with: package to what differs,
-            where there is such a revision.
-        origins: What set the fields that somebody asks about, by what is asked; what is not in it
-            was not looked into yet.
-        new_fields: Fields of resources that it adds, with their packages, by what is asked; `diff`
-            of a verdict tells such a resource as a whole.
-        rules_effect: What its change of the configuration would do; None where it makes none, or
-            one that cannot be read.
-        removed: Packages that it removes, and somebody wants removed with their revisions.
-        revisions: Revisions that somebody wants withdrawn or deprecated, by package and number.
-        drafts: Drafts that somebody with the right asks for, as far as they were worked out.
-        open_drafts: On the dashboard issue, what was found out about packages that are asked about.
         upgrades: Where it brought packages to other versions of their upstreams.
-        releases: Of its tags of which no release was seen yet, where releases are asked for.
-        marks: Releases of revisions that its merge deprecated or restored, until they say so.
-        has_impact: It may change packages that it does not touch; told only where the rules make
-            that a gate.
-        impact: What the check of that says below its title, where a check shows one line.
-        whole: The repository; told only where somebody asks for something that is about it.
+        lookups: What was looked up because a command or the rules ask for it.
+        consequences: What merging it would do to what it does not touch.
+        releases: Releases that are to be made for it, or marked.
     """
 
     place: ProposalPlace
@@ -204,25 +184,14 @@ class Proposal:
     rules: Rules
     verdicts: tuple[Verdict, ...] = ()
     merging: Merging = field(default_factory=Merging)
-    update: Update | None = None
-    compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
-    origins: Mapping[str, tuple[FieldOrigin, ...]] = field(default_factory=dict)
-    new_fields: Mapping[str, tuple[tuple[str, Change], ...]] = field(default_factory=dict)
-    rules_effect: RulesEffect | None = None
-    removed: Mapping[str, PackageState] = field(default_factory=dict)
-    revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
-    drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
-    open_drafts: OpenDrafts = field(default_factory=OpenDrafts)
     upgrades: Upgrades = field(default_factory=Upgrades)
-    releases: tuple[ReleaseNotes, ...] = ()
-    marks: tuple[ReleaseMark, ...] = ()
-    has_impact: bool = False
-    impact: str = ""
-    whole: Whole | None = None
+    lookups: Lookups = field(default_factory=Lookups)
+    consequences: Consequences = field(default_factory=Consequences)
+    releases: ProposalReleases = field(default_factory=ProposalReleases)
 
     def changes_about(self, about: str) -> tuple[tuple[str, tuple[Change, ...]], ...]:
         """Return what changes of a field, by package, however much of its name is given."""
-        new = self.new_fields.get(about, ())
+        new = self.lookups.new_fields.get(about, ())
         return tuple(
             (
                 v.package,
@@ -230,6 +199,12 @@ class Proposal:
             )
             for v in self.verdicts
         )
+
+    @property
+    def repository_policy(self) -> Policy | BrokenPolicy:
+        """What judges what is about the repository: of the default branch, where that was read."""
+        whole = self.lookups.whole
+        return self.rules.policy if whole is None else whole.policy
 
     @property
     def stage(self) -> Stage:

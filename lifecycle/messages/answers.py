@@ -364,5 +364,6 @@ def _about(proposal: Proposal, about: str, gate: str) -> str:
     if lines:
         parts.append("**Changes**\n\n" + "\n".join(change_list(lines)))
     if count := sum(len(each) for _, each in changed):
-        parts.append("**Set by**\n\n" + origins.listed(proposal.origins.get(about, ()), count))
+        known = proposal.lookups.origins.get(about, ())
+        parts.append("**Set by**\n\n" + origins.listed(known, count))
     return "\n\n".join(parts)

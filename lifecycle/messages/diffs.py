@@ -26,7 +26,7 @@ def diff(proposal: Proposal, revision: int, package: str | None = None) -> str:
         package: The package that is asked about; None for all.
     """
     if revision:
-        found = proposal.compared.get(revision, {})
+        found = proposal.lookups.compared.get(revision, {})
         changes = [(package, found[package]) for package in sorted(found)]
         since = f"since v{revision}"
         if not changes:

@@ -13,7 +13,6 @@ from lifecycle.facts.drafts import (
     DraftState,
     DraftWait,
     token_line,
-    waits_of,
 )
 from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import ProposedState
@@ -96,7 +95,7 @@ def waiting(request: DraftRequest, wait: DraftWait) -> str:
 
 def waiting_list(proposal: Proposal) -> str:
     """The commands that wait for what cannot be read, a line each; "" for none."""
-    waits = waits_of(proposal.drafts).items()
+    waits = proposal.lookups.waiting_drafts.items()
     return "\n".join(f"- ⏳ {waiting(r, wait)}. It is tried again by itself." for r, wait in waits)
 
 

@@ -6,7 +6,7 @@ Who and by what is read out of the tag, which keeps it: a release may be made lo
 from collections.abc import Sequence
 
 from lifecycle import limits, names
-from lifecycle.facts.packages import ReleaseNotes
+from lifecycle.facts.releases import ReleaseNotes
 from lifecycle.ledger import LedgerEntry
 from lifecycle.messages.markdown import code, fenced, number, one_line, people, remark, shell
 

@@ -65,10 +65,12 @@ def _shown(
     if isinstance(action, a.SetDraft):
         return changed(proposal, draft=action.draft)
     if isinstance(action, a.MarkRelease):
-        return replace(proposal, marks=tuple(replace(each, done=True) for each in proposal.marks))
+        return changed(
+            proposal, marks=tuple(replace(each, done=True) for each in proposal.releases.marks)
+        )
     if isinstance(action, a.MakeRelease):
-        made = (replace(each, there=True) for each in proposal.releases)
-        return replace(proposal, releases=tuple(made))
+        made = (replace(each, there=True) for each in proposal.releases.notes)
+        return changed(proposal, notes=tuple(made))
     there = proposal.place.labels or frozenset()
     return changed(proposal, labels=there - {*action.remove} | {*action.add})
 
@@ -126,7 +128,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                     changed(
                         p,
                         head=Sha("e" * 40),
-                        update=Update() if p.update else None,
+                        update=Update() if p.lookups.update else None,
                         touched=tuple(replace(t, origin=t.base) for t in p.content.touched)
                         if isinstance(action, a.PushUpdate)
                         else p.content.touched,

@@ -93,7 +93,7 @@ def issue(*pressed: Comment, answers: tuple[Comment, ...] = ()) -> Facts:
     made = changed(PROPOSAL, head="", issue=True, closed=True)
     talk = Discussion(pressed=pressed, answers=answers)
     whole = Whole(policy=Policy(), packages=frozenset())
-    return facts(replace(made, talk=talk, whole=whole))
+    return facts(changed(made, talk=talk, whole=whole))
 
 
 def tick(number: int, person: Person, command: str) -> Comment:

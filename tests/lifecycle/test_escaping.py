@@ -74,7 +74,7 @@ def everything(text: str) -> Iterator[Facts]:
         Update(behind=True, conflicts=(clash,)),
         Update(behind=True, problem=text),
     ):
-        yield facts(replace(asked, update=update), push_refused=PushRefusal(text, 0))
+        yield facts(changed(asked, update=update), push_refused=PushRefusal(text, 0))
     for loss in TagLoss:
         lost = replace(CORE.tagging, lost=loss, tag="7" * 40)
         yield facts(changed(base, touched=(replace(touched, tagging=lost),)), head_ref=text)

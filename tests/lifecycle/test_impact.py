@@ -337,7 +337,7 @@ def test_the_gate(
     """Short-cuts refused: a gate for everybody; anybody's green check of that name opens it; one
     that was worked out on another branch, or by a configuration for which nothing waits.
     """
-    proposal = replace(changed(PROPOSAL, policy=policy), has_impact=has)
+    proposal = changed(PROPOSAL, policy=policy, has_impact=has)
     runs = {IMPACT: check(IMPACT, **run)} if run else {}
     head = facts(proposal, checks=runs, **more)
     found = [g for g in gates.judge(head, proposal, read(proposal)).gates if g.name == "impact"]

@@ -270,10 +270,10 @@ def test_teams_that_drafts_are_asked_of_are_read_after_those_that_approve() -> N
     )
     made = proposal(of("net"))
     assert needs.teams(made) == ("net",)
-    asked = replace(made, whole=Whole(policy=policy, packages=frozenset()))
+    asked = changed(made, whole=Whole(policy=policy, packages=frozenset()))
     assert needs.teams(asked) == ("net", "cloners", "drafters")
     wide = replace(policy, paths=(PathAccess("other", {AccessAction.DRAFT: of(*many)}),))
-    found = needs.teams(replace(made, whole=Whole(policy=wide, packages=frozenset())))
+    found = needs.teams(changed(made, whole=Whole(policy=wide, packages=frozenset())))
     assert found == ("net", *many[:-1])
 
 

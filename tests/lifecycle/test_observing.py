@@ -11,8 +11,8 @@ from lifecycle.decide import conclude, decide
 from lifecycle.events import CommentAnswered
 from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import Facts
-from lifecycle.facts.packages import ReleaseMark, ReleaseNotes
 from lifecycle.facts.proposal import Proposal, Rules
+from lifecycle.facts.releases import ReleaseMark, ReleaseNotes
 from lifecycle.ledger import (
     LedgerChange,
     LedgerEntry,
@@ -95,14 +95,14 @@ MORE: dict[str, tuple[Facts, bool]] = {
         ),
         False,
     ),
-    "the base goes on": (facts(replace(ITSELF, update=MERGES)), False),
+    "the base goes on": (facts(changed(ITSELF, update=MERGES)), False),
     "it is in a merge queue": (facts(changed(PROPOSAL, in_queue=True, enqueued=True)), False),
     "everything is frozen": (
         facts(changed(PROPOSAL, comments=(said(APPROVER, "/freeze fire", minutes=1),))),
         False,
     ),
     "a release is to be made": (
-        facts(changed(PUBLISHED, releases=(NOTES,))),
+        facts(changed(PUBLISHED, notes=(NOTES,))),
         False,
     ),
     "a release is to be marked": (

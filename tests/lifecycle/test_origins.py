@@ -106,7 +106,7 @@ def test_fields_beyond_the_first_are_counted() -> None:
     diff = tuple(replace(SIZE, field=f"spec.size.x{i}") for i in range(8))
     verdict = Verdict(package="net/core", diff=diff)
     p = changed(PROPOSAL, verdicts=(verdict,), comments=(said(AUTHOR, "/why spec.size"),))
-    p = replace(p, origins={"spec.size": (ORIGIN,) * 3})
+    p = changed(p, origins={"spec.size": (ORIGIN,) * 3})
 
     (text,) = [a.body for a in decide(facts(p)) if isinstance(a, Reply)]
 

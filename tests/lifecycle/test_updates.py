@@ -68,7 +68,7 @@ def asked_for(proposal: Proposal) -> Proposal:
 def test_when_it_is_pushed(case: str) -> None:
     """Fails where a command alone is enough, or where a conflict is settled for somebody."""
     proposal, update, asked, given, pushed, told = CASES[case]
-    proposal = replace(proposal, update=update)
+    proposal = changed(proposal, update=update)
     given = dict(given)
     roles = {**proposal.people.roles, AUTHOR.login: given.pop("role", Role.WRITE)}
     proposal = changed(proposal, roles=roles)
@@ -91,7 +91,7 @@ def pushed_after(word: str, proposal: Proposal, **given: Any) -> tuple[bool, str
     """Whether a command of the author has anything pushed, and what is answered."""
     verdict = Verdict(package="net/core", changes={"net/core/a.yaml": b"a"})
     proposal = changed(proposal, comments=(said(AUTHOR, word, 100),))
-    found = decide(facts(replace(proposal, update=MERGES, verdicts=(verdict,)), **given))
+    found = decide(facts(changed(proposal, update=MERGES, verdicts=(verdict,)), **given))
     pushes = any(isinstance(each, a.PushUpdate | a.PushRender) for each in found)
     return pushes, "".join(each.body for each in found if isinstance(each, a.Reply))
 
@@ -139,8 +139,8 @@ def test_a_branch_like_a_draft_that_is_published_from_is_left_alone(update: Upda
 
 def test_a_draft_that_is_proposed_to_two_bases_gets_neither_unasked() -> None:
     """Short-cut refused: the first that wants it, so that whoever proposes it elsewhere decides."""
-    other = changed(replace(ITSELF, update=MERGES), number=8, base_ref="release")
-    mine = replace(ITSELF, update=MERGES)
+    other = changed(ITSELF, update=MERGES, number=8, base_ref="release")
+    mine = changed(ITSELF, update=MERGES)
 
     both = decide(replace(facts(mine), proposals=(mine, other)))
 
@@ -151,7 +151,7 @@ def test_a_draft_that_is_proposed_to_two_bases_gets_neither_unasked() -> None:
 def test_a_long_list_of_conflicts_is_cut_and_counted() -> None:
     """Fails where a hostile package fills the comment."""
     update = Update(behind=True, conflicts=(CLASH,) * 50, more=1000)
-    proposal = asked_for(replace(OUTDATED, update=update))
+    proposal = asked_for(changed(OUTDATED, update=update))
     replies = [each.body for each in decide(facts(proposal)) if isinstance(each, a.Reply)]
     [text] = [body for body in replies if "`/rebase` refused" in body]
     assert "1050 conflicts" in text
@@ -180,7 +180,7 @@ def test_the_command_is_named_where_it_works(given: dict[str, Any], told: str) -
 def test_all_that_asks_for_the_base_branch_asks_for_the_same(update: Update | None) -> None:
     """The short-cut names `/rebase` where it is known to be refused, beside what says "by hand"."""
     content = replace(OUTDATED.content, effect=Effect(conflicts=("net/core/a.yaml",)))
-    p = replace(OUTDATED, update=update, content=content)
+    p = changed(OUTDATED, update=update, content=content)
     wanted = {g.name: g.wanted for g in judge(facts(p), p, memory.read(p)).gates}
     assert wanted["merge result"] == wanted["up to date"]
     assert ("/rebase" in wanted["merge result"]) is (update is not CLASHES)

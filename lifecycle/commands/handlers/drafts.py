@@ -264,7 +264,7 @@ def make(
     facts, p = request.facts, response.proposal
     if wanted.on_draft and not facts.may_push:
         return response.refuse(texts.not_pushable(word))
-    state = p.drafts.get(replace(wanted, asker=request.comment.author))
+    state = p.lookups.drafts.get(replace(wanted, asker=request.comment.author))
     if state is None:
         return response.refuse(texts.too_many(word, MOST_DRAFTS))
     done = token(request.asked, wanted) in state.done

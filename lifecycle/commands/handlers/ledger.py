@@ -88,7 +88,7 @@ def _whole(
     """Have the revisions of a package go with it, in the pull request that removes it."""
     facts, p = request.facts, response.proposal
     package = removed(p, command)
-    state = None if package is None else p.removed.get(package)
+    state = None if package is None else p.lookups.removed.get(package)
     if state is None or p.place.closed:
         return response.refuse(texts.whole_package("delete"))
     missing = state.missing(command.reason or texts.NO_REASON)
@@ -144,7 +144,7 @@ def _state(
     meant = named(p, command)
     if meant is None:
         return response.refuse(texts.which(word, _about(p)))
-    state = p.revisions.get(meant)
+    state = p.lookups.revisions.get(meant)
     return state or response.refuse(texts.too_many(word, MOST_NAMED))
 
 

@@ -48,7 +48,7 @@ def untold(proposal: Proposal, about: str) -> bool:
         proposal: The proposal.
         about: What is asked about; "" for no field.
     """
-    if not about or about in proposal.origins:
+    if not about or about in proposal.lookups.origins:
         return False
     return any(
         about in str(change) or (change.kind is ChangeKind.ADDED and not change.field)
@@ -79,7 +79,7 @@ def diff(
     word = request.table.row(command).word
     if package is None:
         return response.refuse(draft_texts.which(word, ()))
-    found = p.open_drafts.diffs.get((package, command.target.revision))
+    found = p.lookups.open_drafts.diffs.get((package, command.target.revision))
     if found is None:
         return replace(response, waits=True)
     if found.problem:

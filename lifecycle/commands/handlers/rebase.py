@@ -48,12 +48,13 @@ def rebase(
     refused = facts.push_refused
     if refused and refused.asked >= asked:
         return response.refuse(texts.refused(refused, base_ref))
-    if p.update is None or p.place.head != facts.head:
+    update = p.lookups.update
+    if update is None or p.place.head != facts.head:
         return response.refuse(texts.unknown(base_ref))
-    if not p.update.behind:
+    if not update.behind:
         return response.say(texts.up_to_date(base_ref))
-    if not p.update.possible:
-        return response.refuse(texts.impossible(p.update, base_ref))
+    if not update.possible:
+        return response.refuse(texts.impossible(update, base_ref))
     return replace(response.say(texts.updated(p)), update_asked=asked)
 
 
@@ -74,7 +75,7 @@ def _draft_of(
     package, asked = command.package, request.asked
     if package is None:
         return response.refuse(draft_texts.which("rebase", ()))
-    found = response.proposal.open_drafts.updates.get(package)
+    found = response.proposal.lookups.open_drafts.updates.get(package)
     if found is None:
         return replace(response, waits=True)
     if found.problem:

@@ -163,7 +163,7 @@ def _is_too_much(request: CommandRequest, response: CommandResponse, frozen: Fro
 
 def _nothing_there(p: Proposal, path: str) -> tuple[str, ...]:
     """The nearest folders to one that no package lies in or over; none where one does."""
-    known = p.whole.packages if p.whole is not None else frozenset[str]()
+    known = p.lookups.known_packages
     packages = _packages(p)
     if not path or not known or any(overlap(path, package) for package in packages):
         return ()
@@ -179,8 +179,7 @@ def _named(p: Proposal, reason: str) -> str:
 
 
 def _packages(p: Proposal) -> frozenset[str]:
-    known = p.whole.packages if p.whole is not None else frozenset[str]()
-    return known | {t.package for t in p.content.touched}
+    return p.lookups.known_packages | {t.package for t in p.content.touched}
 
 
 def _folders(packages: frozenset[str]) -> set[str]:

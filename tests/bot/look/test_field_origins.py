@@ -132,7 +132,7 @@ async def test_what_was_looked_at_is_told_when_time_is_over(
     p, took = await found(
         asking("spec.size"), commits=commits, seconds=seconds, setting=setting, asker=asker
     )
-    (origin,) = p.origins["spec.size"]
+    (origin,) = p.lookups.origins["spec.size"]
     assert told(origin).partition(": ")[2].partition(": ")[2] == wanted
     assert took <= SECONDS + seconds
 
@@ -140,6 +140,13 @@ async def test_what_was_looked_at_is_told_when_time_is_over(
 async def test_no_question_takes_the_time_of_another() -> None:
     """The short-cut gives all the time to the first, and the second was not looked at."""
     p, took = await found(asking("a.x", "b.x", "c.x"), commits=100, seconds=0.1, setting=999)
-    seen = [each.seen for each in (*p.origins["a.x"], *p.origins["b.x"], *p.origins["c.x"])]
+    seen = [
+        each.seen
+        for each in (
+            *p.lookups.origins["a.x"],
+            *p.lookups.origins["b.x"],
+            *p.lookups.origins["c.x"],
+        )
+    ]
     assert all(count >= 10 for count in seen)
     assert took <= SECONDS + 1

@@ -12,7 +12,7 @@ import pytest
 
 from bot.signing import allowed, tags
 from lifecycle import names
-from lifecycle.facts.packages import ReleaseNotes
+from lifecycle.facts.releases import ReleaseNotes
 from lifecycle.messages import release as texts
 from tests.bot.git.server import TOKEN, serve
 from tests.bot.signing.signed import KEY, SignedRepository, run

@@ -44,7 +44,7 @@ NEW = DraftRequest(kind=DraftKind.INIT, package="net/new")
 def asked(person: object, body: str, policy: Policy | None = None) -> Proposal:
     """A proposal on which somebody asks for something."""
     made = changed(PROPOSAL, comments=(said(person, body, minutes=2),))  # type: ignore[arg-type]
-    return replace(made, whole=Whole(policy=policy or Policy(), packages=frozenset({"net/core"})))
+    return changed(made, whole=Whole(policy=policy or Policy(), packages=frozenset({"net/core"})))
 
 
 def state(request: DraftRequest, **given: object) -> DraftState:
@@ -76,7 +76,7 @@ def test_what_one_person_may_read_is_no_answer_to_another() -> None:
 
     gone = MergedPackage(problem="acme/base does not exist, or may not be read. Check the address")
     made = MergedPackage(files={"net/new/Kptfile": None})
-    p = replace(p, drafts={theirs: state(theirs, made=gone), his: state(his, made=made)})
+    p = changed(p, drafts={theirs: state(theirs, made=gone), his: state(his, made=made)})
     did = answers.answer(facts(p), p, memory.read(p)).actions
     told = [each.body for each in did if isinstance(each, Reply)]
     assert len(told) == 2
@@ -85,7 +85,7 @@ def test_what_one_person_may_read_is_no_answer_to_another() -> None:
 
     wait = DraftWait(since=NOW, again=NOW, tries=1)
     later = replace(wait, since=NOW + timedelta(minutes=1))
-    p = replace(p, drafts={theirs: state(theirs, waits=wait), his: state(his, waits=later)})
+    p = changed(p, drafts={theirs: state(theirs, waits=wait), his: state(his, waits=later)})
     assert waiting_list(p).count("waits, since ") == 1
     assert token(1, theirs) == token(1, his) == token(1, clone)  # as older versions wrote it
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_made_names_its_package_where_there_are_several() -> None
     for touched, named in (((CORE, edge), "net/edge: "), ((edge,), "")):
         p = changed(asked(AUTHOR, "/upgrade net/edge"), touched=touched)
         (wanted,) = answers.drafts(facts(p), p, memory.read(p))
-        p = replace(p, drafts={wanted: state(wanted, made=MergedPackage(problem=problem))})
+        p = changed(p, drafts={wanted: state(wanted, made=MergedPackage(problem=problem))})
         did = answers.answer(facts(p), p, memory.read(p)).actions
         (told,) = [each.body for each in did if isinstance(each, Reply)]
         assert told == (
@@ -151,7 +151,7 @@ def test_the_rule_of_an_upstream_counts() -> None:
         p = asked(APPROVER, "/clone acme/base/x@v1 net/new", Policy(upstreams=(theirs,)))
         files = MergedPackage(files={"net/new/Kptfile": None})
         found = state(request, upstream=location, made=files)
-        p = replace(p, drafts={replace(request, asker=APPROVER): found})
+        p = changed(p, drafts={replace(request, asker=APPROVER): found})
         did = answers.answer(facts(p), p, memory.read(p)).actions
         told = [each.body for each in did if isinstance(each, Reply)]
         assert bool(told and "`/clone` refused" in told[0]) is refused
@@ -164,7 +164,7 @@ def test_what_is_pushed_already_is_only_opened() -> None:
     files = MergedPackage(files={"net/new/Kptfile": None})
     for pushed in (False, True):
         new = replace(NEW, asker=AUTHOR)
-        there = replace(p, drafts={new: state(NEW, made=files, pushed=pushed)})
+        there = changed(p, drafts={new: state(NEW, made=files, pushed=pushed)})
         did = answers.answer(facts(there), there, memory.read(there)).actions
         assert [type(each) for each in did] == [PushDraft] * (not pushed) + [OpenProposal]
 
@@ -279,7 +279,7 @@ def test_what_was_pushed_for_this_very_command_is_not_made_again() -> None:
         made=MergedPackage(problem="the function failed now"),
         done=frozenset({token(comment.id, request)}),
     )
-    p = replace(p, drafts={request: found})
+    p = changed(p, drafts={request: found})
     done = answers.answer(facts(p), p, memory.read(p)).actions
     assert [type(each) for each in done] == [OpenProposal]
 
@@ -322,7 +322,7 @@ def test_a_draft_that_the_forge_shows_late_is_waited_for() -> None:
     request = replace(request, asker=AUTHOR)
     p = asked(AUTHOR, "/set spec.a=1")
     files = MergedPackage(files={"net/core/a.yaml": None})
-    p = replace(p, drafts={request: state(request, made=files)})
+    p = changed(p, drafts={request: state(request, made=files)})
     late = answers.answer(facts(p, head=Sha("e" * 40)), p, memory.read(p)).actions
     assert not [each for each in late if isinstance(each, PushDraft | Reply)]
 

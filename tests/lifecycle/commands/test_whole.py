@@ -1,7 +1,5 @@
 """Commands about the repository: they mean the same under every pull request."""
 
-from dataclasses import replace
-
 import pytest
 
 from cadlib.errors import Place
@@ -199,5 +197,5 @@ def test_the_teams_that_freeze_are_read_for_whoever_asks() -> None:
     assert needs.teams(proposal) == ("net",)
     why = changed(DOCS, comments=(said(OUTSIDER, "/why"),))
     assert not about_repository(why, memory.read(why))
-    assert needs.teams(replace(why, whole=None)) == ()
+    assert needs.teams(changed(why, whole=None)) == ()
     assert RoleSource(Role.MAINTAIN) in Policy().rule(AccessAction.FREEZE).sources
