@@ -650,10 +650,20 @@ def read_ledger(data: bytes | None, *, path: str = LEDGER) -> Ledger | BrokenPol
     """
     if not data:
         return {}
+    return (_kept_ledger if len(data) <= MOST_KEPT else _long_ledger)(data, path)
+
+
+def _ledger(data: bytes, path: str) -> Ledger | BrokenPolicy:
     found = _read(WholeLedger, data, path)
     if isinstance(found, BrokenPolicy):
         return found
     return {package: _entries(numbers) for package, numbers in found.revisions.items()}
+
+
+_kept_ledger = lru_cache(maxsize=64)(_ledger)
+# One of 1 MiB takes a second to read, and is asked for each package, and at the commit of each of
+# its releases: the text is mostly the same.
+_long_ledger = lru_cache(maxsize=2)(_ledger)
 
 
 def package_ledger(package: str) -> str:
@@ -674,10 +684,18 @@ def read_package_ledger(data: bytes | None, path: str) -> Entries | BrokenPolicy
         data: The file at the publish branch; None when there is none.
         path: Its name, for messages.
     """
-    found = _read(PackageLedger, data, path) if data else PackageLedger()
-    if isinstance(found, BrokenPolicy):
-        return found
-    return _entries(found.revisions)
+    if not data:
+        return {}
+    return (_kept_numbers if len(data) <= MOST_KEPT else _long_numbers)(data, path)
+
+
+def _numbers(data: bytes, path: str) -> Entries | BrokenPolicy:
+    found = _read(PackageLedger, data, path)
+    return found if isinstance(found, BrokenPolicy) else _entries(found.revisions)
+
+
+_kept_numbers = lru_cache(maxsize=64)(_numbers)
+_long_numbers = lru_cache(maxsize=2)(_numbers)
 
 
 def _entries(listed: Mapping[str, Listed]) -> Entries:

@@ -25,6 +25,7 @@ _NOTHING = (
 UNSEEN = re.compile(f"[{_CONTROLS}{_BLANKS}{_TURNS}{_NOTHING}]")
 """What nobody sees, or what acts on the text beside it; ends of lines and tabs are left out."""
 
+_ENDS = re.compile("[\t\n\r]")
 _SLASHES = re.compile("[\u2044\u2215\u2571\u29f8\uff0f]")
 _JOINERS, _SELECTORS = "\u200c\u200d", "\ufe0e\ufe0f"
 _VIRAMA = 9  # the combining class of what joins consonants in Indic scripts
@@ -72,6 +73,11 @@ def shown(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return UNSEEN.sub(lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text)
+
+
+def in_line(text: str) -> str:
+    """Return a text that takes one line: as `shown`, with ends of lines and tabs written out."""
+    return _ENDS.sub(lambda c: f"<{code(c[0])}>", shown(text))
 
 
 def code(char: str) -> str:

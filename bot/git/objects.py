@@ -1,5 +1,6 @@
 """Objects of a git repository, read through one `git cat-file` process."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -39,6 +40,9 @@ class GitObject:
     kind: str
     data: bytes
     size: int
+
+
+_HEAD = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) ([a-z]+) ([0-9]+)\n")
 
 
 class Objects:
@@ -121,10 +125,10 @@ class Objects:
         head = stdout.readline()
         if not head:
             raise self._ended()
-        sha, kind, said = [*head.decode(errors="replace").split(), "", ""][:3]
-        if not said.isdecimal():
-            return None  # "NAME missing", or "NAME ambiguous"
-        size = int(said)
+        said = _HEAD.fullmatch(head)
+        if said is None:
+            return None  # "NAME missing", or "NAME ambiguous": a name may have words in it
+        sha, kind, size = said[1].decode(), said[2].decode(), int(said[3])
         if allow is not None:
             allow(sha, size)
         data = stdout.read(size if most is None else min(size, most))

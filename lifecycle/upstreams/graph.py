@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lifecycle import names
-from lifecycle.spelling import shown as readable
+from lifecycle.spelling import in_line as readable
 
 MOST_DEEP = 100
 """Packages in one line of a tree: what is deeper is not drawn."""

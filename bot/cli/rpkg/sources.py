@@ -70,15 +70,10 @@ class Source:
 
     def releases(self, package: str) -> tuple[int, ...]:
         """Numbers of a package's releases that the ledger says nothing against, rising."""
-        whole, own = (
-            config.fetch(self.trees.blob, self.commit, path) if path else None
-            for path in (config.LEDGER, config.package_ledger(package))
-        )
-        return tuple(
-            number
-            for number in self.numbers(package)
-            if config.ledger_entry(whole, own, package, number) is None
-        )
+        found = self._listed(package)
+        if isinstance(found, BrokenPolicy):
+            return ()
+        return tuple(number for number in self.numbers(package) if number not in found)
 
     def usable(self, package: str) -> tuple[int, ...]:
         """Numbers of a package's revisions that were not withdrawn or deprecated, rising."""
@@ -117,12 +112,14 @@ class Source:
 
     def ledger(self, package: str) -> Entries:
         """What the ledger says of a package's revisions; nothing where it cannot be read."""
+        found = self._listed(package)
+        return {} if isinstance(found, BrokenPolicy) else found
 
+    def _listed(self, package: str) -> Entries | BrokenPolicy:
         def file(commit: str, path: str) -> bytes | None:
             return config.fetch(self.trees.blob, commit, path)
 
-        found = rules.listed(file, self.commit, package)
-        return {} if isinstance(found, BrokenPolicy) else found
+        return rules.listed(file, self.commit, package)
 
     def hold(self, package: str) -> str:
         """Where a rollback holds a package, such as "held at v1"; "" for nowhere."""
@@ -172,11 +169,12 @@ def on_disk(folder: Path, stack: ExitStack) -> Source:
     trees = RepositoryTrees(folder, env)
     stack.callback(trees.close)
     location = locate(git("remote", "get-url", "origin"))
-    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", names.TAGS)
+    listed = git("for-each-ref", "--format=%(refname)%00%(objectname)%00%(*objectname)", names.TAGS)
     tags = {}
-    for line in listed.splitlines():
-        ref, *ids = line.split(" ")
-        tags[ref] = next(each for each in reversed(ids) if each)
+    # Not splitlines(): a ref may hold U+2028, which that takes for the end of a line.
+    for line in filter(None, listed.split("\n")):
+        ref, tag, peeled = line.split("\0")
+        tags[ref] = peeled or tag
     return Source(
         str(location) if location else folder.resolve().name,
         location.path if location else folder.resolve().name,

@@ -13,7 +13,7 @@ from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
 from lifecycle import names
 from lifecycle.selectors.marks import PackageSelector
-from lifecycle.spelling import shown
+from lifecycle.spelling import in_line as shown
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Package, Update
 

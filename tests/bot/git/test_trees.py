@@ -56,6 +56,19 @@ def test_a_name_is_one_question(remote: Remote, objects: Objects) -> None:
     assert found.kind == "tree"
 
 
+@pytest.mark.parametrize("name", ["a b 5 c", "0" * 40 + " blob 5", "x\u2028blob\u20285\u2028"])
+def test_a_name_of_several_words_is_no_answer(remote: Remote, objects: Objects, name: str) -> None:
+    """The short-cut takes the words of "NAME missing" for an object of that many bytes: these are
+    of the next answer, and where there is none it waits for ever."""
+    one = remote.commit({"a": b"1"}, ref="refs/heads/main")
+
+    first, second = objects.stream([name, one])
+
+    assert first is None
+    assert second is not None
+    assert second.kind == "commit"
+
+
 def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
     """The short-cut adds up what it has read: memory is full by then."""
     by_path: dict[str, bytes | str] = {**TEXTS, "again": TEXTS["f7"]}

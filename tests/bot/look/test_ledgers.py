@@ -1,9 +1,11 @@
 """What a look reads of entries of the ledger: as the base branch stands once they are merged."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot import config
 from bot.config import package_ledger
 from bot.look import content
 from bot.look.reader import Basis
@@ -84,3 +86,31 @@ def test_who_used_it_may_move_on_after_the_merge(remote: Remote, removes: bool) 
     assert used() == [()]
     remote.commit({**files, **CORE}, merge, ref="refs/heads/main")
     assert used() == [() if removes else ("net/mine",)]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("count", [2, 600])
+def test_one_text_is_read_once(monkeypatch: pytest.MonkeyPatch, whole: bool, count: int) -> None:
+    """The short-cut reads it each time: of 1 MiB a second, for each package, and for each release
+    of one that is held."""
+    rows = "".join(f"{n}: {{state: withdrawn, reason: it was {n}}}, " for n in range(1, count + 1))
+    table = f"{{net/core: {{{rows}}}}}" if whole else f"{{{rows}}}"
+    text = f"# {whole} {count}\nrevisions: {table}\n".encode()
+    assert (len(text) > config.MOST_KEPT) == (count > 2)
+    read, texts = config._read, list[bytes]()
+
+    def counted(form: Any, data: bytes, path: str) -> Any:
+        texts.append(data)
+        return read(form, data, path)
+
+    monkeypatch.setattr(config, "_read", counted)
+    for _ in range(3):
+        if whole:
+            entries = config.read_ledger(bytes(bytearray(text)))
+            assert isinstance(entries, dict)
+            assert len(entries["net/core"]) == count
+        else:
+            numbers = config.read_package_ledger(bytes(bytearray(text)), "ledger")
+            assert isinstance(numbers, dict)
+            assert len(numbers) == count
+    assert len(texts) == 1
