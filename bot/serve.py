@@ -45,7 +45,7 @@ from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from bot.tracing import TracingError
-from bot.upstream.elsewhere import Elsewhere
+from bot.upstream.elsewhere import ExternalRepositories
 from bot.upstream.port import Upstreams
 from bot.upstream.routes import GitRoutes
 from bot.upstream.served import ServedUpstreams
@@ -245,7 +245,9 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            elsewhere = Elsewhere(settings.state / "upstreams", GitRoutes(settings.upstream_reach))
+            elsewhere = ExternalRepositories(
+                settings.state / "upstreams", GitRoutes(settings.upstream_reach)
+            )
             known = {forge: each.forges for forge, each in served.items()}
             published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
             upstreams = AllUpstreams(

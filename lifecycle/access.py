@@ -84,7 +84,7 @@ APPROVING = frozenset(
 """Actions that take approvals, a number of them, and none of authors unless allowed."""
 
 
-class Known(StrEnum):
+class TriState(StrEnum):
     """An answer that may be missing: an unknown is no yes, and no no either."""
 
     YES = "yes"
@@ -92,9 +92,9 @@ class Known(StrEnum):
     UNKNOWN = "unknown"
 
 
-def known(answer: bool) -> Known:
+def known(answer: bool) -> TriState:
     """Return an answer that is not missing."""
-    return Known.YES if answer else Known.NO
+    return TriState.YES if answer else TriState.NO
 
 
 class Unreadable(StrEnum):
@@ -119,9 +119,9 @@ class Team:
     members: frozenset[str] | None
     why: Unreadable | None = None
 
-    def has(self, login: str) -> Known:
+    def has(self, login: str) -> TriState:
         """Tell whether somebody is in it."""
-        return Known.UNKNOWN if self.members is None else known(login.lower() in self.members)
+        return TriState.UNKNOWN if self.members is None else known(login.lower() in self.members)
 
 
 UNTOLD = Team(None, Unreadable.UNTOLD)
@@ -148,7 +148,7 @@ class Standing:
     role: Role = Role.NONE
     author: bool = False
     holder: bool = False
-    owner: Known = Known.NO
+    owner: TriState = TriState.NO
     teams: Mapping[str, Team] = field(default_factory=dict)
 
 
@@ -174,7 +174,7 @@ class RoleSource:
         """The spelling of the configuration, such as "role:write"."""
         return f"role:{self.role}"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether this person is one of them; a machine has to be named."""
         return known(not who.person.bot and who.role >= self.role)
 
@@ -202,7 +202,7 @@ class UserSource:
         more = f" role:{self.role}" if self.role > Role.READ else ""
         return f"user:{self.login.lower()}{more}"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether this is the person: the same login, and at least the role that is asked for.
 
         Forges do not tell logins apart by case.
@@ -228,7 +228,7 @@ class AppSource:
         """As the configuration spells it, in lower case."""
         return f"app:{self.slug.lower()}"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether it is the App; the forge gives Apps no role, and shows them nothing else."""
         return known(who.person.login.lower() == f"{self.slug}[bot]".lower())
 
@@ -274,10 +274,10 @@ class TeamSource:
     def _kind(self) -> str:
         return "group" if "/" in self.slug else "team"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether the person is in it, and may still read the repository."""
         if who.person.bot or who.role < Role.READ:
-            return Known.NO
+            return TriState.NO
         return who.teams.get(self.slug, NOT_READ).has(who.person.login)
 
 
@@ -296,10 +296,10 @@ class OwnersSource:
         """As the configuration spells it."""
         return "codeowners"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether the person owns it."""
         if who.person.bot or who.role < Role.WRITE:
-            return Known.NO
+            return TriState.NO
         return who.owner
 
 
@@ -315,7 +315,7 @@ class AuthorSource:
         """As the configuration spells it."""
         return "author"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether the person is an author who may still read the repository."""
         return known(not who.person.bot and who.author and who.role >= Role.READ)
 
@@ -332,7 +332,7 @@ class HolderSource:
         """In the style of the others."""
         return "holder"
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether the person set it, and may still read the repository."""
         return known(not who.person.bot and who.holder and who.role >= Role.READ)
 
@@ -355,12 +355,12 @@ class BothSource:
         """As the configuration spells each of them."""
         return " and ".join(part.spelling for part in self.parts)
 
-    def covers(self, who: Standing) -> Known:
+    def covers(self, who: Standing) -> TriState:
         """Tell whether all of them name the person."""
         found = {part.covers(who) for part in self.parts}
-        if Known.NO in found:
-            return Known.NO
-        return Known.UNKNOWN if Known.UNKNOWN in found else Known.YES
+        if TriState.NO in found:
+            return TriState.NO
+        return TriState.UNKNOWN if TriState.UNKNOWN in found else TriState.YES
 
 
 Source = (

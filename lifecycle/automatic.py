@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Self
 
 from cadlib.diff.values import Change, ChangeKind
-from lifecycle.access import VARIANTS, AppSource, Known, Person, Standing, account
+from lifecycle.access import VARIANTS, AppSource, Person, Standing, TriState, account
 from lifecycle.facts.packages import NotByRule, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -143,7 +143,7 @@ def _made_by(
 def _is(app: AppSource, who: Person, us: str) -> bool:
     """Whether it is the App; `app:porchbot` is this bot, however its own App is called."""
     ours = app.slug.lower() == US and who.login == us != ""
-    return ours or app.covers(Standing(person=who)) is Known.YES
+    return ours or app.covers(Standing(person=who)) is TriState.YES
 
 
 def _small(touched: Touched) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lifecycle.access import Known, Team, Unreadable, known
+from lifecycle.access import Team, TriState, Unreadable, known
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 """Where the file may stand; the first that is there counts."""
@@ -85,7 +85,7 @@ class Owned:
         mine = f"@{organization}/".lower()
         return frozenset(o.removeprefix(mine) for o in self.owners if o.startswith(mine))
 
-    def has(self, login: str, teams: Mapping[str, Team], organization: str) -> Known:
+    def has(self, login: str, teams: Mapping[str, Team], organization: str) -> TriState:
         """Tell whether somebody is an owner.
 
         Args:
@@ -94,17 +94,19 @@ class Owned:
             organization: The repository owner's login.
         """
         if self.why is not None:
-            return Known.UNKNOWN
+            return TriState.UNKNOWN
         found = {known(_login(owner) == login.lower()) for owner in self.owners}
-        found |= {Known.UNKNOWN for owner in self.owners if "@" in owner[1:] and not _login(owner)}
         found |= {
-            teams[slug].has(login) if slug in teams else Known.UNKNOWN
+            TriState.UNKNOWN for owner in self.owners if "@" in owner[1:] and not _login(owner)
+        }
+        found |= {
+            teams[slug].has(login) if slug in teams else TriState.UNKNOWN
             for slug in self.teams(organization)
         }
-        for answer in (Known.YES, Known.UNKNOWN):
+        for answer in (TriState.YES, TriState.UNKNOWN):
             if answer in found:
                 return answer
-        return Known.NO
+        return TriState.NO
 
 
 def _login(owner: str) -> str:
@@ -116,7 +118,7 @@ def _login(owner: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class CodeownersFormat:
     """How a forge reads the file.
 
     Attributes:
@@ -250,5 +252,5 @@ def _step(pattern: str, text: str) -> bool:
     return all(each == "*" for each in pattern[at:])
 
 
-PLAIN = Dialect(places=PLACES, read=lambda data, paths: owned(parse(data), paths))
+PLAIN = CodeownersFormat(places=PLACES, read=lambda data, paths: owned(parse(data), paths))
 """GitHub's."""

@@ -12,13 +12,13 @@ from enum import StrEnum
 from lifecycle.access import (
     APPROVING,
     AccessAction,
-    Known,
     Person,
     Role,
     Source,
     Standing,
     Team,
     TeamSource,
+    TriState,
     Unreadable,
     parts,
 )
@@ -76,12 +76,12 @@ class AccessFacts:
             role=self.roles.get(person.login, Role.NONE),
             author=person.login in self.authors,
             holder=person.login in self.holders,
-            owner=next((answer for answer in _BEST if answer in owns), Known.NO),
+            owner=next((answer for answer in _BEST if answer in owns), TriState.NO),
             teams=self.teams,
         )
 
 
-_BEST = (Known.YES, Known.UNKNOWN)
+_BEST = (TriState.YES, TriState.UNKNOWN)
 
 
 def facts_of(proposal: Proposal, policy: Policy, holders: Iterable[str] = ()) -> AccessFacts:
@@ -113,7 +113,7 @@ def named(proposal: Proposal, machine: Person) -> bool:
     places = proposal.content.places or ("",)
     rules = (policy.rule(action, place) for action in AccessAction for place in places)
     who = replace(facts.standing(machine), role=Role.READ)
-    return any(source.covers(who) is Known.YES for rule in rules for source in rule.sources)
+    return any(source.covers(who) is TriState.YES for rule in rules for source in rule.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +202,9 @@ def severity(found: Verdict) -> int:
 def _judged(who: Standing, action: AccessAction, rule: AccessRule, facts: AccessFacts) -> Verdict:
     """What one rule says of one account."""
     answers = [(source, source.covers(who)) for source in rule.sources]
-    yes = next((source for source, answer in answers if answer is Known.YES), None)
+    yes = next((source for source, answer in answers if answer is TriState.YES), None)
     if yes is None:
-        unsure = tuple(source for source, answer in answers if answer is Known.UNKNOWN)
+        unsure = tuple(source for source, answer in answers if answer is TriState.UNKNOWN)
         if unsure:
             return Unsure(unsure, facts.teams)
         reason = Reason.BOT if who.person.bot else Reason.ROLE

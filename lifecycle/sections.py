@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from lifecycle import globs
 from lifecycle.access import Unreadable
-from lifecycle.owners import MOST_MATCHES, MOST_NAMED, Dialect, Owned, unreadable, words
+from lifecycle.owners import MOST_MATCHES, MOST_NAMED, CodeownersFormat, Owned, unreadable, words
 
 _HEAD = re.compile(
     r"(?P<optional>\^)?\[(?P<name>[^\]]*)\](?:\[(?P<least>[0-9]{0,3})\])?(?P<owners>.*)"
@@ -167,7 +167,7 @@ def _line(pattern: str, owners: tuple[str, ...]) -> SectionLine:
     return SectionLine(globs.parts(plain[1:]), owners)
 
 
-SECTIONS = Dialect(
+SECTIONS = CodeownersFormat(
     places=("CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"),
     read=lambda data, paths: owned(parse(data), paths),
 )

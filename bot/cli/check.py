@@ -10,7 +10,7 @@ from bot.cli import colour, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package
 from bot.cli.references import is_reference
 from bot.look import rules
@@ -114,13 +114,13 @@ def check(
     folder = Path(args[0] if args else ".")
     if not folder.is_dir():
         raise CommandFailure(f"{folder}: no such folder")
-    with WorkingTree(folder) as tree, Functions(options.wanted(given)) as functions:
+    with WorkingTree(folder) as tree, CommandFunctionRunner(options.wanted(given)) as functions:
         passed = _check(tree, tree.base(wanted), functions)
     if not passed:
         context.exit(1)
 
 
-def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
+def _check(tree: WorkingTree, base: Base, functions: CommandFunctionRunner) -> bool:
     """Check a working tree, say what was found, and whether nothing blocks."""
     origin, now = tree.origin(base), tree.tree()
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)

@@ -12,7 +12,7 @@ from bot.cli import impact_upgrades, progress, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn
 from bot.cli.fn import options
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package, readable
 from bot.cli.references import is_reference
 from bot.look import impact_plan, impact_variants, rules
@@ -122,7 +122,7 @@ def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
         raise CommandFailure(
             f"{file}: no such file. Name a package, a file with rules, or a pull request such as 12"
         )
-    with WorkingTree(folder) as tree, Functions(runner) as functions:
+    with WorkingTree(folder) as tree, CommandFunctionRunner(runner) as functions:
         base = tree.base(wanted)
         if file.name == KPTFILE:
             return impact_upgrades.tried(tree, base, _package_of(tree, file), functions)
@@ -134,7 +134,9 @@ def _package_of(tree: WorkingTree, kptfile: Path) -> str:
     return "" if path == "." else path
 
 
-def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> Impact | None:
+def _tried(
+    tree: WorkingTree, base: Base, file: Path, functions: CommandFunctionRunner
+) -> Impact | None:
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
     inside = _is_inside(tree, file, held.policy)
     blob = tree.blob if inside else _instead(tree, file)

@@ -6,7 +6,7 @@ from bot.cli import progress
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged, readable
 from bot.cli.rpkg import dry
 from bot.look import impact_places, impact_plan, locks, rules
@@ -17,7 +17,7 @@ from cadlib.package.files import Entry, Files
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import impact
 from lifecycle.facts.impact import Impact, PackageImpact
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
@@ -41,7 +41,9 @@ class _States:
         return self._trees.tree(commit, path)
 
 
-def tried(tree: WorkingTree, base: Base, package: str, functions: Functions) -> Impact | None:
+def tried(
+    tree: WorkingTree, base: Base, package: str, functions: CommandFunctionRunner
+) -> Impact | None:
     """Try upgrades to a package as the working tree has it.
 
     Args:
@@ -104,7 +106,7 @@ def _one(
     now: str,
     trial: UpgradeTrial,
     policy: Policy,
-    functions: Functions,
+    functions: CommandFunctionRunner,
     states: _States,
 ) -> PackageImpact:
     name = trial.user.use.package
@@ -128,7 +130,7 @@ def _one(
 
 def _upgraded(
     tree: WorkingTree, states: _States, trial: UpgradeTrial, now: str, here: Files
-) -> MergedPackage:
+) -> PackageMerge:
     """The package as an upgrade would leave it."""
 
     def fetch(wanted: Fetch) -> Fetched:

@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.cli import progress, terminal
 from bot.cli.disk.worktree import WorkingTree
 from bot.cli.dropin import CommandFailure
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from bot.render import verdicts
 from bot.render.verdicts import Before
 from cadlib.diff import secrets
@@ -27,7 +27,11 @@ from lifecycle.policy import BrokenPolicy, Policy
 
 
 def judged_package(
-    tree: WorkingTree, package: str, trees: tuple[str, str], policy: Policy, functions: Functions
+    tree: WorkingTree,
+    package: str,
+    trees: tuple[str, str],
+    policy: Policy,
+    functions: CommandFunctionRunner,
 ) -> Verdict:
     """Render and validate a package of a working tree.
 
@@ -47,7 +51,7 @@ def judged_package(
 
 
 def judged(
-    package: str, files: Files, before: Before, policy: Policy, functions: Functions
+    package: str, files: Files, before: Before, policy: Policy, functions: CommandFunctionRunner
 ) -> Verdict:
     """Render and validate files of a package.
 
@@ -66,7 +70,9 @@ def judged(
     return verdicts.of(package, files, before, rendered, policy, secret)
 
 
-def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Rendered | None, str]:
+def _drive(
+    steps: Steps, functions: CommandFunctionRunner, secret: set[str]
+) -> tuple[Rendered | None, str]:
     """Run what a rendering asks for; None, and why, where a function cannot be run at all.
 
     Args:
@@ -90,7 +96,7 @@ def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Render
         return None, str(error)
 
 
-def _answer(call: FunctionCall, functions: Functions) -> CallOutcome:
+def _answer(call: FunctionCall, functions: CommandFunctionRunner) -> CallOutcome:
     """What a function answers, in the bot's words where it failed."""
     try:
         outcome = functions.answer(call)

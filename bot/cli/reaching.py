@@ -23,7 +23,7 @@ from bot.connecting import apps, connected
 from bot.dryrun import DryRunScope, NotToldError
 from bot.forges.github.forge import GitHub
 from bot.forges.github.forges import GitHubForges
-from bot.forges.github.manifest import ManifestError, addresses
+from bot.forges.github.manifest import AppManifestError, addresses
 from bot.forges.github.onlooker import Onlooker, installed
 from bot.forges.port import (
     Forge,
@@ -146,7 +146,7 @@ def _usual(address: SplitResult) -> int:
 def _api_of(origin: str) -> SplitResult:
     try:
         return urls.parts(addresses(origin).api)
-    except ManifestError as error:
+    except AppManifestError as error:
         raise CommandFailure(str(error).removesuffix(".")) from error
 
 

@@ -17,7 +17,7 @@ from bot import apps, githubs, places, trust
 from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
-from bot.forges.github.manifest import Addresses, ManifestError
+from bot.forges.github.manifest import Addresses, AppManifestError
 from bot.forges.github.registration import path
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.http import setup as pages
@@ -77,7 +77,7 @@ def _forget(number: int, forge: str, github: str) -> None:
             listed = ", ".join(f"{app.id} ({app.web_url})" for app in known) or "none"
             raise click.ClickException(f"No App {number} is registered. Registered: {listed}.")
         apps.forget(vault, found[0])
-    except (ManifestError, VaultError) as error:
+    except (AppManifestError, VaultError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(
         f"Forgot App {number} ({found[0].web_url}). Restart the bot, and delete the App on GitHub"
@@ -213,7 +213,7 @@ def setup(
             forge=forge,
         )
         app = asyncio.run(_register(wanted, vault))
-    except (ManifestError, RegistrationError, VaultError, OSError) as error:
+    except (AppManifestError, RegistrationError, VaultError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if app is None:
         raise click.ClickException(
@@ -287,7 +287,7 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
             found = await manifest.convert(wanted.github.api, code, wanted.organization)
             app = dataclasses.replace(found, forge=wanted.forge)
             apps.keep(vault, app)
-        except ManifestError as error:
+        except AppManifestError as error:
             raise RegistrationError(str(error)) from error
         except ForgeMissingError as error:
             raise RegistrationError(

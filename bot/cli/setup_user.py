@@ -17,7 +17,7 @@ from bot.cli.dropin import StrictCommand
 from bot.cli.setup_tokens import BOT_TOKEN, OWNER_TOKEN
 from bot.forges.github.hooks import HookState, WantedHook
 from bot.forges.github.http import Clients, call
-from bot.forges.github.manifest import ManifestError, addresses
+from bot.forges.github.manifest import AppManifestError, addresses
 from bot.forges.github.registration import path
 from bot.forges.port import (
     ForgeBusyError,
@@ -119,7 +119,7 @@ def machine_user(
         asyncio.run(_try_tokens(api, token, own))
         wanted = _wanted(hears_at, forge, own, dry_run=dry_run)
         refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
-    except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
+    except (AppManifestError, VaultError, ForgeBusyError, OSError) as error:
         raise click.ClickException(once(error)) from error
     if refused:
         sys.exit(1)

@@ -17,7 +17,7 @@ from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.git.process import users_environment
 from bot.signing import allowed
 from bot.signing.allowed import Signer
-from bot.signing.tags import Attested, ForgedError, NamedRepository, check
+from bot.signing.tags import Attested, ExpectedRepository, ForgedError, check
 from lifecycle import names
 from lifecycle.identity import NAME
 from lifecycle.ledger import LedgerEntry
@@ -116,7 +116,7 @@ def _tag(git: RepositoryTrees, folder: Path, tag: str) -> bytes:
     return held.data
 
 
-def _expected(folder: Path, given: str) -> NamedRepository:
+def _expected(folder: Path, given: str) -> ExpectedRepository:
     """Where the revision has to have been published."""
     if given:
         return _named(given)
@@ -129,11 +129,11 @@ def _expected(folder: Path, given: str) -> NamedRepository:
     return expected
 
 
-def _named(given: str) -> NamedRepository:
+def _named(given: str) -> ExpectedRepository:
     if _ID.fullmatch(given):
-        return NamedRepository(id=given)
+        return ExpectedRepository(id=given)
     if _PATH.fullmatch(given):
-        return NamedRepository(path=given)
+        return ExpectedRepository(path=given)
     found = clone.place_in(given)
     if found is None:
         raise click.UsageError(

@@ -31,7 +31,7 @@ from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Ref, Sha
-from lifecycle.owners import Dialect
+from lifecycle.owners import CodeownersFormat
 from lifecycle.policy import MergeMethod
 from lifecycle.terms import Terms
 
@@ -471,7 +471,7 @@ class Forge(Protocol):
         """Whether an event, or when a proposal changed last, tells that one was withdrawn."""
 
     @property
-    def owners(self) -> Dialect:
+    def owners(self) -> CodeownersFormat:
         """How this forge reads CODEOWNERS; always the same."""
 
     @property

@@ -16,7 +16,7 @@ from bot.forges.port import Context, Conversation, Forge, ListedProposal, Reposi
 from bot.look import required
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch, HeadState, PullState, of_head
-from bot.store.port import Index
+from bot.store.port import LookIndex
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
@@ -64,7 +64,7 @@ class HeadStateReader:
         self,
         repository: Repository,
         forge: Forge,
-        store: Index,
+        store: LookIndex,
         record_keys: Sequence[bytes],
         instance: str,
         offload: Offload,

@@ -33,7 +33,7 @@ from bot.look.variant_wishes import VariantWishes
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
 from bot.store.hints import Press
-from bot.store.port import Index
+from bot.store.port import LookIndex
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
 from bot.upstream.users import UpstreamUsers
@@ -106,7 +106,7 @@ class Looker:
         forge: Forge,
         mirror: Mirror,
         renderer: Renderer,
-        store: Index,
+        store: LookIndex,
         record_keys: Sequence[bytes],
         login: str,
         instance: str,

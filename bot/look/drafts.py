@@ -29,7 +29,7 @@ from lifecycle import names
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held
@@ -189,7 +189,7 @@ class Drafts:
 
     async def _together(self, by: _Asked, state: DraftState) -> DraftState:
         """The state with the files of all packages of the request; what one lacks, all lack."""
-        whole, found = state.request, MergedPackage()
+        whole, found = state.request, PackageMerge()
         came = list[DraftState]()
         for request in whole.alone:
             one = replace(state, request=request)
@@ -313,7 +313,7 @@ class Drafts:
 
 
 def _failed(state: DraftState, problem: str) -> DraftState:
-    return replace(state, made=MergedPackage(problem=problem))
+    return replace(state, made=PackageMerge(problem=problem))
 
 
 def _ledger(

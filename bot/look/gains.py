@@ -16,7 +16,7 @@ from lifecycle import memory
 from lifecycle.events import Approval
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 
 MOST_KEPT = 10_000
 """Answers that are kept: of trees alone, and small."""
@@ -79,7 +79,7 @@ class Gains:
         return found
 
 
-def _holds(git: History, touched: Touched, was: str, now: str, merged: MergedPackage) -> bool:
+def _holds(git: History, touched: Touched, was: str, now: str, merged: PackageMerge) -> bool:
     """Whether merging what was gained into a package leaves it as it is.
 
     Files that are not merged by field have to be those of the base, or untouched there.

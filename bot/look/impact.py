@@ -24,7 +24,7 @@ from bot.git.port import GitBusyError, GitRefusedError, Mirror, ObjectTooLargeEr
 from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
-from bot.look.impact_places import Downstreams, Opened, TrialSite
+from bot.look.impact_places import Opened, TrialSite, TrialSites
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
 from bot.look.impact_variants import ALONE, OtherRepositories, VariantTrials
 from bot.look.rendered import scratch
@@ -145,7 +145,7 @@ class ImpactReader:
         self._offload: Offload = looker.offload
         self._begun: deque[float] = deque()
         self._kept: dict[tuple[object, ...], PackageImpact] = {}
-        self._downstreams = Downstreams(others, looker.clock)
+        self._downstreams = TrialSites(others, looker.clock)
         self._variants = VariantTrials(around, looker.offload)
 
     def wait(self, *, again: bool = False) -> float | None:

@@ -56,7 +56,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TrialPermissions:
     """Other repositories, by whether a head may be tried there.
 
     Attributes:
@@ -68,7 +68,7 @@ class Seen:
     closed: frozenset[ServedName]
 
 
-class Downstreams:
+class TrialSites:
     """Tells in which other repositories the heads of one may be tried.
 
     Args:
@@ -85,7 +85,7 @@ class Downstreams:
         """Ask anew about all."""
         self._closed.clear()
 
-    async def seen(self, names: Iterable[ServedName]) -> Seen:
+    async def seen(self, names: Iterable[ServedName]) -> TrialPermissions:
         """Ask about repositories, until there are enough where it may be tried.
 
         Those that are closed take nobody's place; they are remembered, so that each head comes
@@ -109,7 +109,7 @@ class Downstreams:
             else:
                 self._closed[each.id] = now
         closed = frozenset(each for each in there if each.id in self._closed)
-        return Seen(frozenset(readable), closed)
+        return TrialPermissions(frozenset(readable), closed)
 
 
 def unjudged(

@@ -35,7 +35,7 @@ from bot.look.trials import Trials
 from bot.look.upgrades import Alone, UpgradeReader
 from bot.look.variant_wishes import VariantWishes
 from bot.render.port import Renderer
-from bot.store.port import Index
+from bot.store.port import LookIndex
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
 from bot.upstream.users import UpstreamUsers
@@ -82,7 +82,7 @@ class ProposalReader:
         forge: Forge,
         fetcher: Fetcher,
         renderer: Renderer,
-        store: Index,
+        store: LookIndex,
         asker: HeadStateReader,
         people: People,
         login: str,

@@ -18,7 +18,7 @@ from lifecycle.facts.whole import Whole
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import UnknownRules
 from lifecycle.names import Sha
-from lifecycle.owners import PLAIN, Dialect
+from lifecycle.owners import PLAIN, CodeownersFormat
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.sections import SECTIONS
 from lifecycle.variants import trailer
@@ -75,7 +75,7 @@ class MirrorReader:
     defaults: Defaults | None = None
     tried: bytes | None = None
     observes: bool = False
-    owners: Dialect = PLAIN
+    owners: CodeownersFormat = PLAIN
     _rules: dict[tuple[str, str, str | None], BaseRules] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )

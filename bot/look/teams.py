@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from bot.clock import Clock
 from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError
-from lifecycle.access import Known, Team, Unreadable
+from lifecycle.access import Team, TriState, Unreadable
 
 KEPT = 60.0
 """Seconds: who may do what is never older (docs/design.md, "Who may do what")."""
@@ -37,7 +37,7 @@ class Teams:
         now = self._clock.monotonic()
         known = self._kept.get(slug)
         fresh = known is not None and now - known[0] < KEPT
-        if known and fresh and not any(known[1].has(who) is Known.NO for who in asks):
+        if known and fresh and not any(known[1].has(who) is TriState.NO for who in asks):
             return known[1]
         try:
             found = Team(await self._forge.team(slug))

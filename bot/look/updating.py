@@ -13,7 +13,7 @@ from lifecycle.commands import answers
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage, Update, UpdateConflict
+from lifecycle.facts.update import PackageMerge, Update, UpdateConflict
 from lifecycle.messages import updates as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy, UpdateMode
@@ -90,9 +90,7 @@ def _problem(trial: TrialMerge) -> str:
     return texts.SEVERAL if trial.several else ""
 
 
-def _together(
-    both: Sequence[Touched], merged: Sequence[MergedPackage], trial: TrialMerge
-) -> Update:
+def _together(both: Sequence[Touched], merged: Sequence[PackageMerge], trial: TrialMerge) -> Update:
     files = {path: each for one in merged for path, each in one.files.items()}
     conflicts = list(chain.from_iterable(one.conflicts for one in merged))
     if conflicts:  # of these packages there are no files to say what git need not merge

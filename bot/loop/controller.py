@@ -31,7 +31,7 @@ from bot.loop.health import HealthSweep
 from bot.loop.idle import IdleWatch
 from bot.loop.impacts import Impacts
 from bot.loop.intervals import DEFAULT, Intervals
-from bot.loop.named import Named
+from bot.loop.named import HeadBranchWaker
 from bot.loop.onboarding import Onboarding
 from bot.loop.pressed import Pressed
 from bot.loop.proposal import ProposalHandler
@@ -132,7 +132,7 @@ class Controller:
         self._sweeps = SweepHandler(self._serving, store, version, onboarding)
         self._dashboards = DashboardHandler(self._serving, store)
         self._dashboard_commands = DashboardCommands(self._serving, settling, store)
-        self._named = Named(self._serving, store)
+        self._named = HeadBranchWaker(self._serving, store)
         books = VariantBooks(self._serving, store)
         self._impacts = Impacts(self._serving, settling, store, books)
         self._proposals = ProposalHandler(

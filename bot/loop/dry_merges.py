@@ -26,7 +26,7 @@ from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.overview import ListedBehind
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.graph import Update
@@ -88,7 +88,7 @@ class _Kept:
         wait: Seconds that it waited for that.
     """
 
-    made: MergedPackage
+    made: PackageMerge
     due: float | None = None
     wait: float = 0.0
 
@@ -184,7 +184,7 @@ class DryMerges:
         behind: Behind,
         here: str,
         readable: Mapping[str, Repository],
-    ) -> MergedPackage | None:
+    ) -> PackageMerge | None:
         """What an upgrade to the newest revision comes to; None where nobody can tell now."""
         package = behind.update.package.path
         request = DraftRequest(kind=DraftKind.UPGRADE, package=package)
@@ -199,7 +199,7 @@ class DryMerges:
             return None
         except TimeoutError:
             log.warning("upgrade not worked out", package=package, reason=texts.TOO_LONG)
-            return MergedPackage(problem=texts.TOO_LONG)
+            return PackageMerge(problem=texts.TOO_LONG)
         # The files are not used: what is kept is small.
         return replace(made, files={}, conflicts=made.conflicts[:1], more=_more(made))
 
@@ -245,11 +245,11 @@ def _keys(
     return found
 
 
-def _more(made: MergedPackage) -> int:
+def _more(made: PackageMerge) -> int:
     return max(0, len(made.conflicts) - 1) + made.more
 
 
-def _told(listed: ListedBehind, made: MergedPackage | None) -> ListedBehind:
+def _told(listed: ListedBehind, made: PackageMerge | None) -> ListedBehind:
     if made is None or made.problem:
         return listed
     first = made.conflicts[0] if made.conflicts else None

@@ -10,7 +10,7 @@ from lifecycle import timing
 from lifecycle.names import Sha
 
 
-class Named:
+class HeadBranchWaker:
     """Handles the keys of pull requests and of commits.
 
     Args:

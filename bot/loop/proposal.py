@@ -16,7 +16,7 @@ from bot.loop.impacts import Impacts
 from bot.loop.pressed import Counting, Pressed
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
-from bot.loop.settle import BUSY_WAIT, Known, Rest, Settling
+from bot.loop.settle import BUSY_WAIT, PredictedLook, Rest, Settling
 from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
@@ -192,7 +192,7 @@ class ProposalReconciler:
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
-    ) -> ActionOutcome | Rest | Known[Looked]:
+    ) -> ActionOutcome | Rest | PredictedLook[Looked]:
         """Carry out actions; once publishing is asked for, the base's look takes over."""
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
@@ -214,7 +214,7 @@ class ProposalReconciler:
         as_meant = all(report.of(each) == DONE for each in actions)
         if then is None or outcome is not ActionOutcome.DONE or not as_meant:
             return outcome
-        return Known(replace(looked, facts=then))
+        return PredictedLook(replace(looked, facts=then))
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""

@@ -66,7 +66,7 @@ L = TypeVar("L", bound=HasFacts)
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Generic[L]):
+class PredictedLook(Generic[L]):
     """What was done has one outcome, which need not be read: the decision goes on from there.
 
     Attributes:
@@ -114,7 +114,7 @@ class Reconciler(Protocol[L]):
 
     async def perform(
         self, actions: Sequence[Action], looked: L, report: Report
-    ) -> ActionOutcome | Rest | Known[L]:
+    ) -> ActionOutcome | Rest | PredictedLook[L]:
         """Carry out actions.
 
         Returns:
@@ -180,15 +180,15 @@ class Settling:
                 return came.after
             if came is ActionOutcome.WAIT:
                 return BUSY_WAIT
-            known = came.looked if isinstance(came, Known) else None
-            outcome = ActionOutcome.DONE if isinstance(came, Known) else came
+            known = came.looked if isinstance(came, PredictedLook) else None
+            outcome = ActionOutcome.DONE if isinstance(came, PredictedLook) else came
             since = self._fetched_since(since, outcome, actions)
         log.error("does not settle", key=reconciler.key)
         return UNSETTLED_WAIT
 
     async def _perform(
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L
-    ) -> ActionOutcome | Rest | Known[L]:
+    ) -> ActionOutcome | Rest | PredictedLook[L]:
         """Carry out actions; written down before that, and what came of them also where one breaks.
 
         What cannot be written down is not done; of a process that is killed, the entry stays.

@@ -21,7 +21,7 @@ from lifecycle.policy import Policy
 from lifecycle.variants import actions as a
 from lifecycle.variants import making
 from lifecycle.variants.carrying import DownstreamContext, DraftContent
-from lifecycle.variants.making import Made
+from lifecycle.variants.making import VariantPackage
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.upstreams import UpstreamRevision
 
@@ -129,7 +129,7 @@ class VariantMaker:
 
     async def _package(
         self, task: Task, local: Files, upstream: UpstreamRevision | None, *, new: bool
-    ) -> Made:
+    ) -> VariantPackage:
         variant = task.around.variant
         if upstream is None:
             return await self._served.offload(making.shaped, local, variant, task.objects)
@@ -140,12 +140,14 @@ class VariantMaker:
             steps = making.brought_up(local, variant, ref, task.objects)
         return await self._driven(task, steps)
 
-    async def _driven(self, task: Task, steps: Generator[Step, Answer, Made]) -> Made:
+    async def _driven(
+        self, task: Task, steps: Generator[Step, Answer, VariantPackage]
+    ) -> VariantPackage:
         """Answer what is asked for; each step works where git is read."""
         answer: Answer = None
         while True:
             came = await self._served.offload(_next, steps, answer)
-            if isinstance(came, Made):
+            if isinstance(came, VariantPackage):
                 return came
             answer = await self._fetch(task, came) if isinstance(came, Fetch) else None
 
@@ -171,9 +173,9 @@ class VariantMaker:
             ).files
 
 
-def _next(steps: Generator[Step, Answer, Made], answer: Answer) -> Step | Made:
+def _next(steps: Generator[Step, Answer, VariantPackage], answer: Answer) -> Step | VariantPackage:
     try:
         return steps.send(answer)
     except StopIteration as ended:
-        made: Made = ended.value
+        made: VariantPackage = ended.value
         return made

@@ -9,12 +9,12 @@ from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import KPTFILE, Entry, Files, join
 from cadlib.update.branches import merge_branches, removed
 from lifecycle.drafting.make import conflict
-from lifecycle.facts.update import MOST_CONFLICTS, MergedPackage, UpdateConflict
+from lifecycle.facts.update import MOST_CONFLICTS, PackageMerge, UpdateConflict
 
 _MOST_TEXT = 300
 
 
-def merge(package: str, base: Files, ours: Files, theirs: Files) -> MergedPackage:
+def merge(package: str, base: Files, ours: Files, theirs: Files) -> PackageMerge:
     """Merge one package.
 
     Args:
@@ -32,23 +32,23 @@ def merge(package: str, base: Files, ours: Files, theirs: Files) -> MergedPackag
         return unmerged(package, error)
     if found.conflicts:
         return _conflicting(package, found.conflicts)
-    return MergedPackage(files={join(package, path): each for path, each in found.files.items()})
+    return PackageMerge(files={join(package, path): each for path, each in found.files.items()})
 
 
-def unmerged(package: str, error: PackageError) -> MergedPackage:
+def unmerged(package: str, error: PackageError) -> PackageMerge:
     """A package that cannot be merged, and why."""
     place = join(package, error.place.path) if error.place.path else package or KPTFILE
-    return MergedPackage(problem=f"{place}: {error.problem}"[:_MOST_TEXT])
+    return PackageMerge(problem=f"{place}: {error.problem}"[:_MOST_TEXT])
 
 
-def _conflicting(package: str, conflicts: tuple[Conflict, ...]) -> MergedPackage:
-    return MergedPackage(
+def _conflicting(package: str, conflicts: tuple[Conflict, ...]) -> PackageMerge:
+    return PackageMerge(
         conflicts=tuple(conflict(package, each) for each in conflicts[:MOST_CONFLICTS]),
         more=max(0, len(conflicts) - MOST_CONFLICTS),
     )
 
 
-def write(merged: MergedPackage) -> bytes:
+def write(merged: PackageMerge) -> bytes:
     """Write a merged package: a line of JSON, then its files, one after the other."""
     files = [
         (path, None if each is None else (each.mode, len(each.data)))
@@ -59,7 +59,7 @@ def write(merged: MergedPackage) -> bytes:
     return b"".join((line, b"\n", *(each.data for each in merged.files.values() if each)))
 
 
-def read(data: bytes) -> MergedPackage:
+def read(data: bytes) -> PackageMerge:
     """Read a merged package; it comes from a process that read what somebody pushed.
 
     Raises:
@@ -69,7 +69,7 @@ def read(data: bytes) -> MergedPackage:
     try:
         files, told, more, problem, private = json.loads(line)
         conflicts = tuple(UpdateConflict(**dict(zip(_NAMES, row, strict=True))) for row in told)
-        found = MergedPackage(
+        found = PackageMerge(
             files=_files(files, rest),
             conflicts=conflicts,
             more=int(more),

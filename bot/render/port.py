@@ -16,7 +16,7 @@ from cadlib.merge.policy import ConflictPolicy
 from cadlib.package.files import Files
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
@@ -105,7 +105,7 @@ class Renderer(Protocol):
 
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """Merge what two branches made of a package, by resource and field.
 
         Args:
@@ -118,7 +118,7 @@ class Renderer(Protocol):
 
     async def drafted(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """Make the files of a draft that somebody asks for, by their paths in the repository.
 
         Args:

@@ -19,12 +19,12 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.recent import Recent
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
-from bot.render.rendering import Made
+from bot.render.rendering import FreshVerdict
 from bot.render.stored import StoredVerdicts
 from cadlib.diff.values import Change
 from cadlib.errors import PackageError
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
@@ -53,7 +53,7 @@ class Maker(Protocol):
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
+    ) -> FreshVerdict:
         """Render and validate one package at one tree."""
 
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
@@ -61,12 +61,12 @@ class Maker(Protocol):
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """Merge what two branches made of a package."""
 
     async def draft(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """Make the files of a draft."""
 
 
@@ -112,7 +112,7 @@ class CachingRenderer:
         self._kept: Recent[str, _Kept] = Recent(MOST_KEPT)
         self._tried: Recent[str, _Kept] = Recent(MOST_TRIED)
         self._changes: Recent[tuple[str, str], tuple[Change, ...]] = Recent(MOST_KEPT)
-        self._merged: Recent[_Merge, tuple[MergedPackage, float]] = Recent(MOST_MERGED)
+        self._merged: Recent[_Merge, tuple[PackageMerge, float]] = Recent(MOST_MERGED)
         self._shared: dict[str, _Shared] = {}
 
     async def verdict(
@@ -199,10 +199,10 @@ class CachingRenderer:
 
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Renderer` has it; kept, since it follows from the trees alone, but for what broke."""
         key = package, base, ours, theirs
-        found, until = self._merged.get(key) or (MergedPackage(), float("-inf"))
+        found, until = self._merged.get(key) or (PackageMerge(), float("-inf"))
         if self._clock.monotonic() < until:
             return found
         found = await self._maker.merge(trees, package, base, ours, theirs)
@@ -213,7 +213,7 @@ class CachingRenderer:
 
     async def drafted(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Renderer` has it; not kept, for what is fetched may be other files by the next."""
         return await self._maker.draft(trees, request, sides, fetch)
 

@@ -34,7 +34,7 @@ class NotRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class FreshVerdict:
     """A verdict that was made just now.
 
     Attributes:
@@ -51,7 +51,7 @@ class Made:
     stopped: bool = False
 
 
-Steps: TypeAlias = Generator[FunctionCall, CallOutcome | NotRun, Made]
+Steps: TypeAlias = Generator[FunctionCall, CallOutcome | NotRun, FreshVerdict]
 """Yields calls, one at a time, and is sent what came of each."""
 
 
@@ -86,7 +86,7 @@ def steps(
         if isinstance(answer, NotRun):
             rendering.close()
             reason = secrets.redacted(answer.reason, secret)
-            return Made(Verdict(package=package, broken=reason))
+            return FreshVerdict(Verdict(package=package, broken=reason))
         outcome = answer
         if call.step.startswith("mutators") and outcome.resources is not None:
             secret |= secrets.added(outcome.resources, call.resources, STREAM)
@@ -94,7 +94,7 @@ def steps(
     written = encoded.write(verdict)
     old = before if isinstance(before, Mapping) else {}
     secret |= verdicts.secret_values(_only(old, files))
-    return Made(verdict, written, private=_holds(written, secret))
+    return FreshVerdict(verdict, written, private=_holds(written, secret))
 
 
 def _only(files: Files, others: Files) -> list[Entry]:

@@ -20,7 +20,7 @@ import lifecycle
 from bot.clock import Offload, in_thread
 from bot.render import encoded
 from bot.render.encoded import EncodedError
-from bot.render.rendering import Made
+from bot.render.rendering import FreshVerdict
 from bot.store.port import Renderings
 from bot.store.values import StoreError
 from fnrunner.builtin.version import digest, version
@@ -66,7 +66,7 @@ class StoredVerdicts:
             return None
         return verdict
 
-    async def keep(self, key: str, made: Made) -> None:
+    async def keep(self, key: str, made: FreshVerdict) -> None:
         """Keep a verdict, unless it holds a value of a Secret, or nobody can say what judged."""
         verdict = made.verdict
         unknown = any(not ran.digest for ran in verdict.versions.values())
@@ -93,7 +93,7 @@ def _read(row: bytes) -> Verdict:
     return encoded.read(row[_DIGEST:])
 
 
-def _write(made: Made) -> bytes:
+def _write(made: FreshVerdict) -> bytes:
     data = made.encoded or encoded.write(made.verdict)
     return hashlib.sha256(data).digest() + data
 

@@ -99,7 +99,7 @@ class Asked:
         return dict(self.pairs)
 
 
-class Named(Protocol):
+class NamedCaller(Protocol):
     """Whoever makes a call; `name` is how logs and faults speak of it."""
 
     @property
@@ -108,7 +108,7 @@ class Named(Protocol):
 
 
 RouteT = TypeVar("RouteT")
-CallerT = TypeVar("CallerT", bound=Named)
+CallerT = TypeVar("CallerT", bound=NamedCaller)
 DeliveriesT = TypeVar("DeliveriesT")
 
 

@@ -38,7 +38,7 @@ class ForgedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedRepository:
+class ExpectedRepository:
     """The repository that a tag has to be of, as far as it is known; a fork has the same commits.
 
     Attributes:
@@ -105,7 +105,7 @@ def check(
     data: bytes,
     signers: Sequence[Signer],
     tree: Callable[[str], str],
-    repository: NamedRepository,
+    repository: ExpectedRepository,
 ) -> Attested:
     """Check the signature and the provenance of a tag.
 
@@ -210,18 +210,18 @@ def _attested(
     return predicate
 
 
-def _of_repository(name: str, said: object, wanted: NamedRepository) -> None:
+def _of_repository(name: str, said: object, wanted: ExpectedRepository) -> None:
     """Refuse what was published in another repository; forges' names know no upper case.
 
     Two forges have repositories of one name. Where the provenance is older than the host in it,
     the name alone is compared.
     """
     of = said if isinstance(said, dict) else {}
-    found = NamedRepository(path=str(of.get("name", "")), host=str(of.get("host") or ""))
+    found = ExpectedRepository(path=str(of.get("name", "")), host=str(of.get("host") or ""))
     below = str(of.get("path") or found.path)
     compared = below if wanted.over == "http" else found.path
     if wanted.id:
-        found, compared = NamedRepository(id=str(of.get("id", ""))), ""
+        found, compared = ExpectedRepository(id=str(of.get("id", ""))), ""
     hosts = {found.host.lower(), wanted.host.lower()} - {""}
     same = (compared.lower(), found.id.lower()) == (wanted.path.lower(), wanted.id.lower())
     if same and len(hosts) < 2:

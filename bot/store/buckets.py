@@ -70,7 +70,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class BucketLevel:
     """How full a bucket is.
 
     Attributes:
@@ -95,7 +95,7 @@ class Buckets:
         paused: Until when the forge wants nothing asked, in seconds.
     """
 
-    levels: dict[str, Level] = field(default_factory=dict)
+    levels: dict[str, BucketLevel] = field(default_factory=dict)
     paused: float = 0.0
 
     def take(self, draws: Sequence[Draw], told: Sequence[Told], now: float) -> float:
@@ -122,28 +122,28 @@ class Buckets:
         }
 
 
-def _heard(level: Level | None, told: Told, now: float) -> Level:
+def _heard(level: BucketLevel | None, told: Told, now: float) -> BucketLevel:
     ends = now + min(WINDOW, told.ends)
     if level is None or level.ends is None or ends > level.ends + SAME:
-        return Level(told.left, told.limit, now, ends)
+        return BucketLevel(told.left, told.limit, now, ends)
     if ends < level.ends - SAME:
         return level  # an answer from before
     tokens = max(min(level.tokens, told.left), told.left - SLACK)
-    return Level(tokens, told.limit, now, level.ends)
+    return BucketLevel(tokens, told.limit, now, level.ends)
 
 
-def _refilled(level: Level | None, bucket: Bucket, now: float) -> Level:
+def _refilled(level: BucketLevel | None, bucket: Bucket, now: float) -> BucketLevel:
     if level is None:
-        return Level(bucket.size, bucket.size, now)
+        return BucketLevel(bucket.size, bucket.size, now)
     if bucket.rate:
         tokens = min(bucket.size, level.tokens + bucket.rate * (now - level.at))
-        return Level(tokens, bucket.size, now)
+        return BucketLevel(tokens, bucket.size, now)
     if now >= (level.at + WINDOW if level.ends is None else level.ends):
-        return Level(level.size, level.size, now)
+        return BucketLevel(level.size, level.size, now)
     return level
 
 
-def _missing(level: Level, draw: Draw, now: float) -> float:
+def _missing(level: BucketLevel, draw: Draw, now: float) -> float:
     short = draw.tokens + draw.keep * level.size - level.tokens
     if short <= 0:
         return 0.0

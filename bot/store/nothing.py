@@ -134,7 +134,7 @@ class NoClaims:
 
 
 class NoIndex:
-    """Implements `Index`."""
+    """Implements `LookIndex`."""
 
     def __init__(self) -> None:
         self.revisions = NoRevisions()

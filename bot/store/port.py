@@ -782,7 +782,7 @@ class Audit(Protocol):
         """Delete entries older than `KEPT_AUDIT_DAYS`; returns how many."""
 
 
-class Index(Protocol):
+class LookIndex(Protocol):
     """What a look asks and tells of it."""
 
     @property

@@ -65,7 +65,7 @@ class Came:
     tree: str
 
 
-class Elsewhere:
+class ExternalRepositories:
     """Repositories anywhere; all of it blocks, and is for threads.
 
     Args:

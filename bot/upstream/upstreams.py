@@ -61,8 +61,8 @@ class _LeadsOnError(Exception):
         self.location = location
 
 
-class Fetcher(Protocol):
-    """Repositories that the bot does not serve; `Elsewhere` is one."""
+class ExternalFetcher(Protocol):
+    """Repositories that the bot does not serve; `ExternalRepositories` is one."""
 
     def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
         """Fetch a package; for threads.
@@ -96,7 +96,7 @@ class AllUpstreams:
     """
 
     def __init__(
-        self, served: ServedUpstreams, elsewhere: Fetcher, offload: Offload, homes: Homes
+        self, served: ServedUpstreams, elsewhere: ExternalFetcher, offload: Offload, homes: Homes
     ) -> None:
         self._served = served
         self._readers = Readers(served)

@@ -195,7 +195,7 @@ class _Reader:
             details="\n  ".join(["yaml: unmarshal errors:", *lines]),
         )
 
-    def _line(self, misfit: kptfile_schema.Misfit) -> int | None:
+    def _line(self, misfit: kptfile_schema.TypeMismatch) -> int | None:
         node = None if misfit.key else _node(self._document.root, misfit.at)
         if node is None:
             return self._document.line(misfit.at)

@@ -19,7 +19,7 @@ from cadlib.errors import quoted
 from cadlib.yaml import FieldPath, Value
 
 
-class Leaf(Enum):
+class ScalarType(Enum):
     """A scalar type, by kpt's name for it."""
 
     TEXT = "string"
@@ -43,11 +43,11 @@ class ListOf:
     item: "Shape"
 
 
-Shape: TypeAlias = Leaf | Struct | ListOf
+Shape: TypeAlias = ScalarType | Struct | ListOf
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class TypeMismatch:
     """One value of the wrong type.
 
     Attributes:
@@ -63,27 +63,31 @@ class Misfit:
     fix: str
 
 
-_GIT: Mapping[str, Shape] = {"repo": Leaf.TEXT, "directory": Leaf.TEXT, "ref": Leaf.TEXT}
-_MARKS: Mapping[str, Shape] = {"labels": Leaf.TEXTS, "annotations": Leaf.TEXTS}
+_GIT: Mapping[str, Shape] = {
+    "repo": ScalarType.TEXT,
+    "directory": ScalarType.TEXT,
+    "ref": ScalarType.TEXT,
+}
+_MARKS: Mapping[str, Shape] = {"labels": ScalarType.TEXTS, "annotations": ScalarType.TEXTS}
 _SELECTOR = Struct(
     "v1.Selector",
     {
-        "apiVersion": Leaf.TEXT,
-        "kind": Leaf.TEXT,
-        "name": Leaf.TEXT,
-        "namespace": Leaf.TEXT,
+        "apiVersion": ScalarType.TEXT,
+        "kind": ScalarType.TEXT,
+        "name": ScalarType.TEXT,
+        "namespace": ScalarType.TEXT,
         **_MARKS,
     },
 )
 FUNCTION = Struct(
     "v1.Function",
     {
-        "image": Leaf.TEXT,
-        "exec": Leaf.TEXT,
-        "configPath": Leaf.TEXT,
-        "configMap": Leaf.TEXTS,
-        "name": Leaf.TEXT,
-        "tag": Leaf.TEXT,
+        "image": ScalarType.TEXT,
+        "exec": ScalarType.TEXT,
+        "configPath": ScalarType.TEXT,
+        "configMap": ScalarType.TEXTS,
+        "name": ScalarType.TEXT,
+        "tag": ScalarType.TEXT,
         "selectors": ListOf(_SELECTOR),
         "exclude": ListOf(_SELECTOR),
     },
@@ -91,59 +95,68 @@ FUNCTION = Struct(
 _STEP = Struct(
     "v1.PipelineStepResult",
     {
-        "name": Leaf.TEXT,
-        "image": Leaf.TEXT,
-        "exec": Leaf.TEXT,
-        "executionError": Leaf.TEXT,
-        "stderr": Leaf.TEXT,
-        "exitCode": Leaf.NUMBER,
-        "results": Leaf.ANYTHING,
-        "errorResults": Leaf.ANYTHING,
+        "name": ScalarType.TEXT,
+        "image": ScalarType.TEXT,
+        "exec": ScalarType.TEXT,
+        "executionError": ScalarType.TEXT,
+        "stderr": ScalarType.TEXT,
+        "exitCode": ScalarType.NUMBER,
+        "results": ScalarType.ANYTHING,
+        "errorResults": ScalarType.ANYTHING,
     },
 )
 _UPSTREAM = Struct(
     "v1.Upstream",
     {
-        "type": Leaf.TEXT,
+        "type": ScalarType.TEXT,
         "git": Struct("v1.Git", _GIT),
-        "updateStrategy": Leaf.TEXT,
+        "updateStrategy": ScalarType.TEXT,
     },
 )
 _LOCK = Struct(
     "v1.Locator",
     {
-        "type": Leaf.TEXT,
-        "git": Struct("v1.GitLock", {**_GIT, "commit": Leaf.TEXT}),
+        "type": ScalarType.TEXT,
+        "git": Struct("v1.GitLock", {**_GIT, "commit": ScalarType.TEXT}),
         "generic": Struct(
             "v1.GenericLock",
-            {"storeID": Leaf.TEXT, "resourceID": Leaf.TEXT, "resourceVersion": Leaf.TEXT},
+            {
+                "storeID": ScalarType.TEXT,
+                "resourceID": ScalarType.TEXT,
+                "resourceVersion": ScalarType.TEXT,
+            },
         ),
     },
 )
 _INFO = Struct(
     "v1.PackageInfo",
     {
-        "site": Leaf.TEXT,
-        "emails": ListOf(Leaf.TEXT),
-        "license": Leaf.TEXT,
-        "licenseFile": Leaf.TEXT,
-        "description": Leaf.TEXT,
-        "keywords": ListOf(Leaf.TEXT),
-        "man": Leaf.TEXT,
-        "readinessGates": ListOf(Struct("v1.ReadinessGate", {"conditionType": Leaf.TEXT})),
+        "site": ScalarType.TEXT,
+        "emails": ListOf(ScalarType.TEXT),
+        "license": ScalarType.TEXT,
+        "licenseFile": ScalarType.TEXT,
+        "description": ScalarType.TEXT,
+        "keywords": ListOf(ScalarType.TEXT),
+        "man": ScalarType.TEXT,
+        "readinessGates": ListOf(Struct("v1.ReadinessGate", {"conditionType": ScalarType.TEXT})),
     },
 )
 _CONDITION = Struct(
     "v1.Condition",
-    {"type": Leaf.TEXT, "status": Leaf.TEXT, "reason": Leaf.TEXT, "message": Leaf.TEXT},
+    {
+        "type": ScalarType.TEXT,
+        "status": ScalarType.TEXT,
+        "reason": ScalarType.TEXT,
+        "message": ScalarType.TEXT,
+    },
 )
 KPTFILE = Struct(
     "v1.KptFile",
     {
-        "apiVersion": Leaf.TEXT,
-        "kind": Leaf.TEXT,
+        "apiVersion": ScalarType.TEXT,
+        "kind": ScalarType.TEXT,
         "metadata": Struct(
-            "yaml.ObjectMeta", {"name": Leaf.TEXT, "namespace": Leaf.TEXT, **_MARKS}
+            "yaml.ObjectMeta", {"name": ScalarType.TEXT, "namespace": ScalarType.TEXT, **_MARKS}
         ),
         "upstream": _UPSTREAM,
         "upstreamLock": _LOCK,
@@ -153,7 +166,12 @@ KPTFILE = Struct(
         ),
         "inventory": Struct(
             "v1.Inventory",
-            {"namespace": Leaf.TEXT, "name": Leaf.TEXT, "inventoryID": Leaf.TEXT, **_MARKS},
+            {
+                "namespace": ScalarType.TEXT,
+                "name": ScalarType.TEXT,
+                "inventoryID": ScalarType.TEXT,
+                **_MARKS,
+            },
         ),
         "status": Struct(
             "v1.Status",
@@ -164,7 +182,7 @@ KPTFILE = Struct(
                     {
                         "mutationSteps": ListOf(_STEP),
                         "validationSteps": ListOf(_STEP),
-                        "errorSummary": Leaf.TEXT,
+                        "errorSummary": ScalarType.TEXT,
                     },
                 ),
             },
@@ -174,9 +192,9 @@ KPTFILE = Struct(
 """A whole Kptfile."""
 
 
-def misfits(value: Value, shape: Shape = KPTFILE, at: FieldPath = ()) -> Iterator[Misfit]:
+def misfits(value: Value, shape: Shape = KPTFILE, at: FieldPath = ()) -> Iterator[TypeMismatch]:
     """Yield every field below `value` that kpt refuses, in the file's order."""
-    if value is None or shape is Leaf.ANYTHING:
+    if value is None or shape is ScalarType.ANYTHING:
         return
     match shape, value:
         case Struct(), dict():
@@ -188,20 +206,20 @@ def misfits(value: Value, shape: Shape = KPTFILE, at: FieldPath = ()) -> Iterato
         case ListOf(), list():
             for index, inner in enumerate(value):
                 yield from misfits(inner, shape.item, (*at, index))
-        case Leaf.TEXTS, dict():
+        case ScalarType.TEXTS, dict():
             for key, inner in value.items():
-                yield from misfits(inner, Leaf.TEXT, (*at, key))
-        case Leaf.TEXT, str() | int() | float():
+                yield from misfits(inner, ScalarType.TEXT, (*at, key))
+        case ScalarType.TEXT, str() | int() | float():
             return
-        case Leaf.NUMBER, int() if not isinstance(value, bool):
+        case ScalarType.NUMBER, int() if not isinstance(value, bool):
             return
         case _:
             yield _misfit(value, shape, at)
 
 
-def _misfit(value: Value, shape: Shape, at: FieldPath) -> Misfit:
+def _misfit(value: Value, shape: Shape, at: FieldPath) -> TypeMismatch:
     wanted = _kind(shape)
-    return Misfit(
+    return TypeMismatch(
         at,
         False,
         f"cannot unmarshal {_found(value)} into {go_name(shape)}",
@@ -209,12 +227,14 @@ def _misfit(value: Value, shape: Shape, at: FieldPath) -> Misfit:
     )
 
 
-def _unknown(key: str, shape: Struct, at: FieldPath) -> Misfit:
+def _unknown(key: str, shape: Struct, at: FieldPath) -> TypeMismatch:
     close = difflib.get_close_matches(key, shape.fields, n=1)
     fix = f"Write {close[0]!r}" if close else "Remove it"
     if key == "configRef" and shape is FUNCTION:  # in kpt's documents, not in its program
         fix = "Use configPath or configMap"
-    return Misfit((*at, key), True, f"field {quoted(key)} not found in type {shape.name}", fix)
+    return TypeMismatch(
+        (*at, key), True, f"field {quoted(key)} not found in type {shape.name}", fix
+    )
 
 
 def go_name(shape: Shape) -> str:
@@ -234,10 +254,10 @@ def _kind(shape: Shape) -> str:
             return "a mapping"
         case ListOf():
             return "a list"
-        case Leaf.TEXTS:
+        case ScalarType.TEXTS:
             return "keys with text values"
         case _:
-            return "a number" if shape is Leaf.NUMBER else "a text"
+            return "a number" if shape is ScalarType.NUMBER else "a text"
 
 
 # The decoder shows a long text by its beginning: its longest, and what it keeps of it.

@@ -25,7 +25,7 @@ OUT_OF_MEMORY: Final = 86
 """Exit status of a worker that went over its limit of memory; Python's own are 1 and 2."""
 
 
-class FrameKind(IntEnum):
+class CallStatus(IntEnum):
     """How a call ended."""
 
     DONE = 0
@@ -46,7 +46,7 @@ class WorkerAnswer:
         results: Entries of `results`, when it failed.
     """
 
-    kind: FrameKind
+    kind: CallStatus
     resources: bytes = b""
     log: str = ""
     results: tuple[Result, ...] = ()
@@ -69,8 +69,8 @@ def within(given: WorkerAnswer, message_bytes: int) -> WorkerAnswer:
         message_bytes: Longest list that can be handed on.
     """
     size = len(given.resources)
-    if size > message_bytes and given.kind is FrameKind.DONE:
-        return WorkerAnswer(kind=FrameKind.TOO_LARGE, log=str(size))
+    if size > message_bytes and given.kind is CallStatus.DONE:
+        return WorkerAnswer(kind=CallStatus.TOO_LARGE, log=str(size))
     log = given.log.encode(errors="replace")[:_LOG_BYTES].decode(errors="ignore")
     found = results.within(given.results, _RESULTS_BYTES)
     kept = given.resources if size <= message_bytes else results.resource_list(found)
@@ -114,7 +114,7 @@ def read_answer(head: bytes, body: bytes, sent: bytes = b"") -> WorkerAnswer:
     kind, log, found, _, same = _ANSWER.unpack(head)
     rest = body[log + found :]
     return WorkerAnswer(
-        kind=FrameKind(kind),
+        kind=CallStatus(kind),
         resources=sent + rest if same else rest,
         log=body[:log].decode(),
         results=tuple(json.loads(body[log : log + found])),

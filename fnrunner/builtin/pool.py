@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import FrameKind, WorkerAnswer
+from fnrunner.builtin.frames import CallStatus, WorkerAnswer
 from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.version import behaviour, version
 from fnrunner.builtin.worker import MESSAGE_BYTES, WorkerEndedError, WorkerProcess
@@ -247,16 +247,16 @@ class Builtin:
 
     def _outcome(self, image: str, name: str, answer: WorkerAnswer) -> FunctionOutcome:
         match answer.kind:
-            case FrameKind.UNREADABLE:
+            case CallStatus.UNREADABLE:
                 raise ResourcesRefusedError(image, answer.log)
-            case FrameKind.BROKEN:
+            case CallStatus.BROKEN:
                 raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
-            case FrameKind.TOO_LARGE:
+            case CallStatus.TOO_LARGE:
                 raise MessageTooLargeError(image, int(answer.log), self._message_bytes)
         return FunctionOutcome(
             resources=answer.resources,
             log=answer.log,
-            failed=answer.kind is FrameKind.FAILED,
+            failed=answer.kind is CallStatus.FAILED,
             results=answer.results,
             digest=_identity(name),
         )

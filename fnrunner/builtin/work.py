@@ -17,7 +17,7 @@ from typing import Final
 from cadlib.errors import PackageError
 from cadlib.stream import resourcelist
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import OUT_OF_MEMORY, FrameKind, WorkerAnswer
+from fnrunner.builtin.frames import OUT_OF_MEMORY, CallStatus, WorkerAnswer
 from fnrunner.builtin.lookup import CatalogFunction, get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.contract.errors import ResourcesRefusedError
@@ -69,13 +69,13 @@ def answer(name: str, resources: bytes, memory: ItemCache) -> WorkerAnswer:
             return read(resources)
         outcome = evaluate(name, get(name), resources, memory)
     except ResourcesRefusedError as error:
-        return WorkerAnswer(kind=FrameKind.UNREADABLE, log=str(error.__cause__))
+        return WorkerAnswer(kind=CallStatus.UNREADABLE, log=str(error.__cause__))
     except MemoryError:
         raise  # there may not be enough left for an answer
     except Exception:
-        return WorkerAnswer(kind=FrameKind.BROKEN, log=traceback.format_exc())
+        return WorkerAnswer(kind=CallStatus.BROKEN, log=traceback.format_exc())
     return WorkerAnswer(
-        kind=FrameKind.FAILED if outcome.failed else FrameKind.DONE,
+        kind=CallStatus.FAILED if outcome.failed else CallStatus.DONE,
         resources=outcome.resources,
         log=outcome.log,
         results=outcome.results,
@@ -87,8 +87,8 @@ def read(data: bytes) -> WorkerAnswer:
     try:
         found = resourcelist.decode(data)
     except PackageError as error:
-        return WorkerAnswer(kind=FrameKind.UNREADABLE, log=str(error))
-    return WorkerAnswer(kind=FrameKind.DONE, results=tuple(found.results))
+        return WorkerAnswer(kind=CallStatus.UNREADABLE, log=str(error))
+    return WorkerAnswer(kind=CallStatus.DONE, results=tuple(found.results))
 
 
 def serve(connection: socket.socket, message_bytes: int) -> None:

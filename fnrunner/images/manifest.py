@@ -46,7 +46,7 @@ _MACHINES: Final = MappingProxyType(
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-class ManifestError(Exception):
+class ImageManifestError(Exception):
     """An image is not one that runs here.
 
     Attributes:
@@ -92,7 +92,7 @@ class Descriptor(_Part):
     platform: Platform | None = None
 
 
-class Index(_Part):
+class ImageIndex(_Part):
     """Images for several platforms under one name."""
 
     manifests: Sequence[Descriptor] = Field(max_length=1000)
@@ -142,7 +142,7 @@ class ImageConfig:
     user: str = ""
 
 
-def read(data: bytes) -> Index | Image:
+def read(data: bytes) -> ImageIndex | Image:
     """Read a manifest of any kind.
 
     Raises:
@@ -150,39 +150,39 @@ def read(data: bytes) -> Index | Image:
     """
     found = _object(data, "its manifest")
     if found.get("schemaVersion") == 1:
-        raise ManifestError(
+        raise ImageManifestError(
             "its manifest is of Docker's schema 1, which is no longer in use",
             "Push it again with a current tool",
         )
     # Two tools would read such a document as two different images.
     if ("manifests" in found) == ("layers" in found or "config" in found):
-        raise ManifestError(
+        raise ImageManifestError(
             "its manifest is neither clearly an image nor clearly an index of images",
             "Push it again",
         )
     kind = found.get("mediaType")
     known = INDEXES if "manifests" in found else IMAGES
     if kind and kind not in known:
-        raise ManifestError(
+        raise ImageManifestError(
             f"its manifest has the media type {kind!r}", "Use the image of a function"
         )
     if "manifests" in found:
-        return _read(Index, data, "its index")
+        return _read(ImageIndex, data, "its index")
     image = _read(Image, data, "its manifest")
     if image.config.media_type not in _CONFIGS:
-        raise ManifestError(
+        raise ImageManifestError(
             f"it is not a container image but {image.config.media_type!r}",
             "Use the image of a function",
         )
     for layer in image.layers:
         if not _LAYER.fullmatch(layer.media_type):
-            raise ManifestError(
+            raise ImageManifestError(
                 f"it has a layer of unknown type {layer.media_type!r}", "Rebuild it"
             )
     return image
 
 
-def choose(index: Index) -> Descriptor:
+def choose(index: ImageIndex) -> Descriptor:
     """Return the image for this machine.
 
     Raises:
@@ -201,7 +201,7 @@ def choose(index: Index) -> Descriptor:
         # Builders keep attestations beside images, as images for "unknown".
         there = sorted({str(each.platform or "an unnamed platform") for each in index.manifests})
         known = [each for each in there if "unknown" not in each]
-        raise ManifestError(
+        raise ImageManifestError(
             f"it is built for {', '.join(known) or 'nothing'}, and this machine is {here}",
             f"Build it for {here} as well",
         )
@@ -222,14 +222,14 @@ def image_config(data: bytes) -> ImageConfig:
         here.os,
         here.architecture,
     ):
-        raise ManifestError(
+        raise ImageManifestError(
             f"it is built for {built}, and this machine is {here}", f"Build it for {here} as well"
         )
     wants = config.config or _Settings()
     argv = (*(wants.entrypoint or ()), *(wants.cmd or ()))
     texts = (*argv, *(wants.env or ()), wants.folder or "")
     if any("\0" in text for text in texts):
-        raise ManifestError("its configuration holds a NUL character", "Rebuild it")
+        raise ImageManifestError("its configuration holds a NUL character", "Rebuild it")
     return ImageConfig(
         argv=argv,
         environment=tuple(each for each in wants.env or () if "=" in each[1:]),
@@ -262,7 +262,7 @@ def _read(kind: type[Part], data: bytes, what: str) -> Part:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
-        raise ManifestError(
+        raise ImageManifestError(
             f"{what} does not follow the specification: {place}: {first['msg']}", "Push it again"
         ) from error
 
@@ -271,7 +271,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ManifestError(f"{what} is not JSON", "Push it again") from error
+        raise ImageManifestError(f"{what} is not JSON", "Push it again") from error
     if not isinstance(found, dict):
-        raise ManifestError(f"{what} is not a JSON object", "Push it again")
+        raise ImageManifestError(f"{what} is not a JSON object", "Push it again")
     return found

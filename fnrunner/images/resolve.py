@@ -29,7 +29,7 @@ from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB
 from fnrunner.images import manifest
 from fnrunner.images.folders import ResolvedName
-from fnrunner.images.manifest import Image, ImageConfig, ManifestError
+from fnrunner.images.manifest import Image, ImageConfig, ImageManifestError
 from fnrunner.images.names import Name
 from fnrunner.images.once import Once, Stop
 from fnrunner.images.registry import Registries, RegistrySession
@@ -249,7 +249,7 @@ class Resolver:
                 asked = read_config(
                     session, read_image(session, session.manifest(digest), digest)[0]
                 )
-        except ManifestError as error:
+        except ImageManifestError as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
         check_program(name.image, asked.argv)
         return asked
@@ -281,7 +281,7 @@ def read_image(session: RegistrySession, data: bytes, digest: str) -> tuple[Imag
             return found, digest
         digest = manifest.choose(found).digest
         data = session.manifest(digest)
-    raise ManifestError(f"it leads through more than {_NESTED} indexes", "Push it again")
+    raise ImageManifestError(f"it leads through more than {_NESTED} indexes", "Push it again")
 
 
 def read_config(session: RegistrySession, image: Image) -> ImageConfig:
@@ -292,7 +292,7 @@ def read_config(session: RegistrySession, image: Image) -> ImageConfig:
         FunctionUnavailableError: As `read_image`.
     """
     if image.config.size > _LONGEST_CONFIG:
-        raise ManifestError(
+        raise ImageManifestError(
             f"its configuration has {image.config.size} bytes, and at most {_LONGEST_CONFIG}"
             " are allowed",
             "Rebuild it",

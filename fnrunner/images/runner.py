@@ -30,7 +30,7 @@ from fnrunner.contract.run import MIB, FunctionOutcome, Granted, within
 from fnrunner.fence.reader import OutputReader
 from fnrunner.fence.sandbox import Program, Sandbox
 from fnrunner.images.folders import ImageMetadata, ImageStoreError
-from fnrunner.images.manifest import Descriptor, ManifestError
+from fnrunner.images.manifest import Descriptor, ImageManifestError
 from fnrunner.images.names import Name, RegistryAccess
 from fnrunner.images.once import Once, Stop
 from fnrunner.images.registry import Registries, RegistrySession
@@ -266,7 +266,7 @@ class Images:
                     lambda root: self._unpacked(session, data, digest, root),
                     lambda: session.over,
                 ).release()
-        except (ManifestError, LayerError) as error:
+        except (ImageManifestError, LayerError) as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
         except ImageStoreError as error:
             raise FunctionUnavailableError(name.image, error.problem, error.fix) from error
@@ -292,7 +292,7 @@ class Images:
         image, digest = read_image(session, data, digest)
         most = self._settings.access.image_bytes
         if image.size_bytes > most:
-            raise ManifestError(
+            raise ImageManifestError(
                 f"its image has {image.size_bytes} bytes, and at most {most} are allowed",
                 "Make it smaller, or ask an operator to raise the limit",
             )

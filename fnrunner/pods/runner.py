@@ -332,7 +332,7 @@ async def running(
         )
     template = pod_template(Path(form.template)) if form.template else {}
     with ExitStack() as stack:
-        instance = Instance(form.namespace)
+        instance = RunnerName(form.namespace)
         stack.callback(instance.close)
         resolver = Resolver(Registries(access), settings.policy, settings.form.images.resolve)
         stack.callback(resolver.close)
@@ -370,7 +370,7 @@ def _unreachable(error: RunnerBusyError) -> bool:
     return isinstance(cause, asyncio.CancelledError)  # its connection was closed
 
 
-class Instance:
+class RunnerName:
     """A name that no other runner has while this one lives, and the next one here has again.
 
     It is this machine's, and a number. The number is kept by a socket of the abstract namespace,

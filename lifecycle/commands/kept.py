@@ -9,7 +9,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class SizeBoundedCache(Generic[K, V]):
     """Values by key; where they take too much, every second one goes.
 
     Whoever reads more texts in a row than there is room for, again and again, finds some of them

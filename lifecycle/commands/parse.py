@@ -27,7 +27,7 @@ from lifecycle.commands import grammar
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands.grammar import BLANKS
 from lifecycle.commands.handlers.questions import HelpCommand
-from lifecycle.commands.kept import Kept
+from lifecycle.commands.kept import SizeBoundedCache
 from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
@@ -207,13 +207,15 @@ _DOUBTS: Mapping[Unclear, str] = {
     Unclear.LONG: texts.LONG_PARAGRAPH,
 }
 
-_PARSED: Kept[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = Kept(MOST_KEPT)
+_PARSED: SizeBoundedCache[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = (
+    SizeBoundedCache(MOST_KEPT)
+)
 """Table, aliases and digest of a text with such lines to what it asks for: comments are read at
 every look, and rarely change."""
 
-_LINES: Kept[tuple[Table, bytes], Sequence[comment_lines.CommandLine] | ParsedComment] = Kept(
-    MOST_KEPT
-)
+_LINES: SizeBoundedCache[
+    tuple[Table, bytes], Sequence[comment_lines.CommandLine] | ParsedComment
+] = SizeBoundedCache(MOST_KEPT)
 """Table and digest of a text to its lines that may be commands, or to what is wrong with it."""
 
 _NEWLINE = re.compile(r"\r\n?")

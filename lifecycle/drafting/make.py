@@ -28,7 +28,7 @@ from lifecycle.contents import RULES
 from lifecycle.drafting.fields import set_value
 from lifecycle.drafting.resolving import Sides, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
-from lifecycle.facts.update import MOST_CONFLICTS, MergedPackage, UpdateConflict
+from lifecycle.facts.update import MOST_CONFLICTS, PackageMerge, UpdateConflict
 from lifecycle.messages import making as texts
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class DraftInputs:
     limits: PackageLimits = DEFAULT
 
 
-DraftSteps: TypeAlias = Generator[Fetch | FunctionCall, Fetched | CallOutcome, MergedPackage]
+DraftSteps: TypeAlias = Generator[Fetch | FunctionCall, Fetched | CallOutcome, PackageMerge]
 """Yields what it needs, one thing at a time, and is sent that; `PackageError` is thrown into it
 where there is none."""
 
@@ -86,7 +86,7 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
             made = replace(made, files=_without_rules(made.files))
     except PackageError as error:
         secret = added | _secret(inputs.here) | _secret(inputs.revision)
-        return MergedPackage(problem=secrets.redacted(texts.problem(error), secret))
+        return PackageMerge(problem=secrets.redacted(texts.problem(error), secret))
     if not request.value:
         return made
     secret = _secret({**inputs.here, **made.files})
@@ -109,7 +109,7 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
         case DraftKind.INIT:
             _absent(here, request.package)
             begun = init.files(name, description=init.DESCRIPTION)
-            return MergedPackage(files={p: e for p, e in begun.items() if p not in here})
+            return PackageMerge(files={p: e for p, e in begun.items() if p not in here})
         case DraftKind.CLONE:
             _absent(here, request.package)
             return _beside(request, here, (yield from _cloned(request, inputs, name)))
@@ -120,7 +120,7 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
                 _absent(here, request.package)
             return _differing(here, inputs.revision or here)
         case DraftKind.RESUME:
-            return MergedPackage()
+            return PackageMerge()
         case DraftKind.RESOLVE:
             return (yield from _resolved(request, inputs, name))
         case DraftKind.UPGRADE | DraftKind.REBASE:
@@ -131,7 +131,7 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
         case DraftKind.SET:
             _present(here, request.package)
             changed = set_value(here, request.resource, request.field, request.value)
-            return MergedPackage(files=changed)
+            return PackageMerge(files=changed)
         case _:
             assert_never(request.kind)
 
@@ -144,12 +144,12 @@ def _absent(here: Files, package: str) -> None:
         raise texts.packages_inside(package, inside)
 
 
-def _beside(request: DraftRequest, here: Files, wanted: Files) -> MergedPackage:
+def _beside(request: DraftRequest, here: Files, wanted: Files) -> PackageMerge:
     """A new package beside the files of its folder, which stay: they are somebody's."""
     same = wanted if request.package else _without_rules(wanted)
     if other := [p for p, entry in same.items() if p in here and here[p].data != entry.data]:
         raise texts.files_in_the_way(request.package, sorted(other))
-    return MergedPackage(files={p: e for p, e in wanted.items() if p not in here})
+    return PackageMerge(files={p: e for p, e in wanted.items() if p not in here})
 
 
 def _present(here: Files, package: str) -> None:
@@ -157,10 +157,10 @@ def _present(here: Files, package: str) -> None:
         raise texts.no_package(package)
 
 
-def _differing(here: Files, wanted: Mapping[str, Entry]) -> MergedPackage:
+def _differing(here: Files, wanted: Mapping[str, Entry]) -> PackageMerge:
     gone: dict[str, Entry | None] = {path: None for path in here if path not in wanted}
     new = {path: entry for path, entry in wanted.items() if here.get(path) != entry}
-    return MergedPackage(files={**gone, **new})
+    return PackageMerge(files={**gone, **new})
 
 
 def _fetching(
@@ -211,7 +211,7 @@ def _resolved(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftSte
     """Do the upgrade again, for the values of both sides, and take another one."""
     _, came = yield from _merged(request, inputs, inputs.revision, name)
     sides = Sides(inputs.here, inputs.revision, came.theirs)
-    return MergedPackage(files=resolve(sides, came.conflicts, request.revision - 1, request.value))
+    return PackageMerge(files=resolve(sides, came.conflicts, request.revision - 1, request.value))
 
 
 def _merged(
@@ -275,7 +275,7 @@ def _evaluated(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> D
     for path, data in came.changes.items():
         mode = inputs.here[path].mode if path in inputs.here else packages.REGULAR
         files[path] = None if data is None else Entry(data, mode)
-    return MergedPackage(files=files)
+    return PackageMerge(files=files)
 
 
 def _calling(

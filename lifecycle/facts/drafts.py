@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lifecycle.access import Person
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.ledger import ProposedState
 from lifecycle.names import Sha
 
@@ -134,7 +134,7 @@ class DraftState:
     base_ref: str
     there: ProposedState
     start: Sha
-    made: MergedPackage = field(default_factory=MergedPackage)
+    made: PackageMerge = field(default_factory=PackageMerge)
     pushed: bool = False
     done: frozenset[str] = frozenset()
     ledger: str = ""

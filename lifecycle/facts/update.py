@@ -37,7 +37,7 @@ class UpdateConflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergedPackage:
+class PackageMerge:
     """One package that both sides changed, merged.
 
     Attributes:
@@ -62,7 +62,7 @@ class Update:
 
     Attributes:
         behind: The base branch has commits that the head lacks.
-        files: As in `MergedPackage`, of all packages; paths in the repository.
+        files: As in `PackageMerge`, of all packages; paths in the repository.
         conflicts: As there.
         more: As there.
         problem: As there.

@@ -6,7 +6,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.merge.conflicts import COMMENT, NOT_WRITTEN
 from cadlib.package.files import KPTFILE
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.upgrades import NumberedConflict
 from lifecycle.messages.markdown import number, one_line, typed
 
@@ -352,7 +352,7 @@ DRY_UNKNOWN = "not known"
 """What an upgrade would come to that nobody worked out."""
 
 
-def dry(made: MergedPackage) -> str:
+def dry(made: PackageMerge) -> str:
     """What an upgrade would come to, in a few words."""
     if made.problem:
         return DRY_UNKNOWN

@@ -29,7 +29,7 @@ from lifecycle.variants.values import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class VariantPackage:
     """A package as a variant wants it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Made:
     sources: tuple[KubeObject, ...] = ()
 
 
-def shaped(files: Files, variant: Variant, objects: Objects) -> Made:
+def shaped(files: Files, variant: Variant, objects: Objects) -> VariantPackage:
     """Return a package with what a rule wants in it; done twice, it changes nothing.
 
     Args:
@@ -68,7 +68,7 @@ def shaped(files: Files, variant: Variant, objects: Objects) -> Made:
     done = inject(changed, variant.spec.injectors, objects, variant.namespace)
     for path, text in done.files.items():
         _put(changed, path, text)
-    return Made(files=changed, points=done.points, sources=done.sources)
+    return VariantPackage(files=changed, points=done.points, sources=done.sources)
 
 
 def _put(files: dict[str, Entry], path: str, data: bytes) -> None:
@@ -83,7 +83,7 @@ def cloned(
     *,
     deployed: bool,
     limits: PackageLimits = DEFAULT,
-) -> Generator[Step, Answer, Made]:
+) -> Generator[Step, Answer, VariantPackage]:
     """Make the downstream of a variant anew.
 
     Args:
@@ -115,7 +115,7 @@ def brought_up(
     *,
     policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     limits: PackageLimits = DEFAULT,
-) -> Generator[Step, Answer, Made]:
+) -> Generator[Step, Answer, VariantPackage]:
     """Bring the downstream of a variant up to a revision of its upstream.
 
     Args:

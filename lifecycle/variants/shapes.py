@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cadlib.kptfile.schema import FUNCTION, Leaf, ListOf, Shape, Struct
+from cadlib.kptfile.schema import FUNCTION, ListOf, ScalarType, Shape, Struct
 from cadlib.yaml import FieldPath, Value, field_text
 from lifecycle.messages import porch as texts
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class FieldProblem:
     """A field that is not known, or holds something else.
 
     Attributes:
@@ -56,44 +56,47 @@ _META_KEPT: Final = (
 _META: Final = Struct(
     "ObjectMeta",
     {
-        "name": Leaf.TEXT,
-        "namespace": Leaf.TEXT,
-        "labels": Leaf.TEXTS,
-        "annotations": Leaf.TEXTS,
-        **dict.fromkeys(_META_KEPT, Leaf.ANYTHING),
+        "name": ScalarType.TEXT,
+        "namespace": ScalarType.TEXT,
+        "labels": ScalarType.TEXTS,
+        "annotations": ScalarType.TEXTS,
+        **dict.fromkeys(_META_KEPT, ScalarType.ANYTHING),
     },
 )
 _UPSTREAM: Final = Struct(
     "Upstream",
     {
-        "repo": Leaf.TEXT,
-        "package": Leaf.TEXT,
-        "revision": Leaf.NUMBER,
-        "workspaceName": Leaf.TEXT,
+        "repo": ScalarType.TEXT,
+        "package": ScalarType.TEXT,
+        "revision": ScalarType.NUMBER,
+        "workspaceName": ScalarType.TEXT,
     },
 )
 _INJECTOR: Final[Mapping[str, Shape]] = dict.fromkeys(
-    ("group", "version", "kind", "name"), Leaf.TEXT
+    ("group", "version", "kind", "name"), ScalarType.TEXT
 )
 _POLICIES: Final[Mapping[str, Shape]] = {
-    "adoptionPolicy": Leaf.TEXT,
-    "deletionPolicy": Leaf.TEXT,
-    "labels": Leaf.TEXTS,
-    "annotations": Leaf.TEXTS,
+    "adoptionPolicy": ScalarType.TEXT,
+    "deletionPolicy": ScalarType.TEXT,
+    "labels": ScalarType.TEXTS,
+    "annotations": ScalarType.TEXTS,
 }
-_CONTEXT: Final[Mapping[str, Shape]] = {"data": Leaf.TEXTS, "removeKeys": ListOf(Leaf.TEXT)}
-_DOWNSTREAM: Final[Mapping[str, Shape]] = {"repo": Leaf.TEXT, "package": Leaf.TEXT}
+_CONTEXT: Final[Mapping[str, Shape]] = {
+    "data": ScalarType.TEXTS,
+    "removeKeys": ListOf(ScalarType.TEXT),
+}
+_DOWNSTREAM: Final[Mapping[str, Shape]] = {"repo": ScalarType.TEXT, "package": ScalarType.TEXT}
 
 
 def _document(spec: Mapping[str, Shape]) -> Struct:
     return Struct(
         "",
         {
-            "apiVersion": Leaf.TEXT,
-            "kind": Leaf.TEXT,
+            "apiVersion": ScalarType.TEXT,
+            "kind": ScalarType.TEXT,
             "metadata": _META,
             "spec": Struct("Spec", spec),
-            "status": Leaf.ANYTHING,
+            "status": ScalarType.ANYTHING,
         },
     )
 
@@ -113,17 +116,21 @@ VARIANT: Final = _document(
 """A whole PackageVariant."""
 
 _MAP_EXPRS: Final = ListOf(
-    Struct("MapExpr", dict.fromkeys(("key", "keyExpr", "value", "valueExpr"), Leaf.TEXT))
+    Struct("MapExpr", dict.fromkeys(("key", "keyExpr", "value", "valueExpr"), ScalarType.TEXT))
 )
 _FUNCTIONS: Final = ListOf(
     Struct("FunctionTemplate", {**FUNCTION.fields, "configMapExprs": _MAP_EXPRS})
 )
 _SELECTOR: Final[Mapping[str, Shape]] = {
-    "matchLabels": Leaf.TEXTS,
+    "matchLabels": ScalarType.TEXTS,
     "matchExpressions": ListOf(
         Struct(
             "LabelSelectorRequirement",
-            {"key": Leaf.TEXT, "operator": Leaf.TEXT, "values": ListOf(Leaf.TEXT)},
+            {
+                "key": ScalarType.TEXT,
+                "operator": ScalarType.TEXT,
+                "values": ListOf(ScalarType.TEXT),
+            },
         )
     ),
 }
@@ -132,18 +139,18 @@ _TEMPLATE: Final = Struct(
     {
         "downstream": Struct(
             "DownstreamTemplate",
-            {**_DOWNSTREAM, "repoExpr": Leaf.TEXT, "packageExpr": Leaf.TEXT},
+            {**_DOWNSTREAM, "repoExpr": ScalarType.TEXT, "packageExpr": ScalarType.TEXT},
         ),
         **_POLICIES,
         "labelExprs": _MAP_EXPRS,
         "annotationExprs": _MAP_EXPRS,
         "packageContext": Struct(
             "PackageContextTemplate",
-            {**_CONTEXT, "dataExprs": _MAP_EXPRS, "removeKeyExprs": ListOf(Leaf.TEXT)},
+            {**_CONTEXT, "dataExprs": _MAP_EXPRS, "removeKeyExprs": ListOf(ScalarType.TEXT)},
         ),
         "pipeline": Struct("PipelineTemplate", {"mutators": _FUNCTIONS, "validators": _FUNCTIONS}),
         "injectors": ListOf(
-            Struct("InjectionSelectorTemplate", {**_INJECTOR, "nameExpr": Leaf.TEXT})
+            Struct("InjectionSelectorTemplate", {**_INJECTOR, "nameExpr": ScalarType.TEXT})
         ),
     },
 )
@@ -151,12 +158,20 @@ _TARGET: Final = Struct(
     "Target",
     {
         "repositories": ListOf(
-            Struct("RepositoryTarget", {"name": Leaf.TEXT, "packageNames": ListOf(Leaf.TEXT)})
+            Struct(
+                "RepositoryTarget",
+                {"name": ScalarType.TEXT, "packageNames": ListOf(ScalarType.TEXT)},
+            )
         ),
         "repositorySelector": Struct("LabelSelector", _SELECTOR),
         "objectSelector": Struct(
             "ObjectSelector",
-            {**_SELECTOR, "apiVersion": Leaf.TEXT, "kind": Leaf.TEXT, "name": Leaf.TEXT},
+            {
+                **_SELECTOR,
+                "apiVersion": ScalarType.TEXT,
+                "kind": ScalarType.TEXT,
+                "name": ScalarType.TEXT,
+            },
         ),
         "template": _TEMPLATE,
     },
@@ -165,9 +180,9 @@ VARIANT_SET: Final = _document({"upstream": _UPSTREAM, "targets": ListOf(_TARGET
 """A whole PackageVariantSet."""
 
 
-def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[Misfit]:
+def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[FieldProblem]:
     """Yield what does not fit below a value, in the order of the file."""
-    if value is None or shape is Leaf.ANYTHING:
+    if value is None or shape is ScalarType.ANYTHING:
         return
     match shape, value:
         case Struct(), dict():
@@ -180,26 +195,26 @@ def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[Misfit]:
         case ListOf(), list():
             for index, inner in enumerate(value):
                 yield from misfits(inner, shape.item, (*at, index))
-        case Leaf.TEXTS, dict():
+        case ScalarType.TEXTS, dict():
             for key, inner in value.items():
-                yield from misfits(inner, Leaf.TEXT, (*at, key))
-        case (Leaf.TEXT, str()) | (Leaf.NUMBER, int()) if not isinstance(value, bool):
+                yield from misfits(inner, ScalarType.TEXT, (*at, key))
+        case (ScalarType.TEXT, str()) | (ScalarType.NUMBER, int()) if not isinstance(value, bool):
             return
         case _:
             yield _mistyped(value, shape, at)
 
 
-def _unknown(at: FieldPath, shape: Struct) -> Misfit:
-    return Misfit(at, texts.unknown_field(field_text(at)), tuple(shape.fields))
+def _unknown(at: FieldPath, shape: Struct) -> FieldProblem:
+    return FieldProblem(at, texts.unknown_field(field_text(at)), tuple(shape.fields))
 
 
-def _mistyped(value: Value, shape: Shape, at: FieldPath) -> Misfit:
+def _mistyped(value: Value, shape: Shape, at: FieldPath) -> FieldProblem:
     field = field_text(at)
     found = next(name for type_, name in _TYPES if isinstance(value, type_))
-    wanted, fix = _WANTED[type(shape) if not isinstance(shape, Leaf) else shape]
-    if shape is Leaf.NUMBER and isinstance(value, str) and value.lstrip("v").isdecimal():
+    wanted, fix = _WANTED[type(shape) if not isinstance(shape, ScalarType) else shape]
+    if shape is ScalarType.NUMBER and isinstance(value, str) and value.lstrip("v").isdecimal():
         fix = texts.number_alone(int(value.lstrip("v")))
-    return Misfit(at, texts.mistyped(field, found, wanted), told=fix)
+    return FieldProblem(at, texts.mistyped(field, found, wanted), told=fix)
 
 
 _TYPES: Final = (
@@ -213,7 +228,7 @@ _TYPES: Final = (
 _WANTED: Final[Mapping[object, tuple[str, str]]] = {
     Struct: ("object", texts.WRITE_MAPPING),
     ListOf: ("array", texts.WRITE_LIST),
-    Leaf.TEXT: ("string", texts.WRITE_TEXT),
-    Leaf.TEXTS: ("object", texts.WRITE_TEXTS),
-    Leaf.NUMBER: ("integer", texts.WRITE_NUMBER),
+    ScalarType.TEXT: ("string", texts.WRITE_TEXT),
+    ScalarType.TEXTS: ("object", texts.WRITE_TEXTS),
+    ScalarType.NUMBER: ("integer", texts.WRITE_NUMBER),
 }

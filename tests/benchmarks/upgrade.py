@@ -14,7 +14,7 @@ from cadlib.package.files import Entry
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.facts.drafts import DraftKind, DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from tests.benchmarks import packages
 from tests.benchmarks.stage import Stage, deployment, large, row, stage, table
 
@@ -71,7 +71,7 @@ def merged() -> float:
                 raise TypeError("an upgrade runs no function")
             step = steps.send(Fetched(states[step.ref], new, step.ref))
     except StopIteration as ended:
-        made: MergedPackage = ended.value
+        made: PackageMerge = ended.value
     spent = time.perf_counter() - began
     if made.problem or made.conflicts or len(made.files) != FILES // 10 + 1:
         raise ValueError(f"{made.problem} {made.conflicts[:1]} {len(made.files)} files")

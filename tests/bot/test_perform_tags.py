@@ -258,7 +258,7 @@ async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
             data,
             signers,
             lambda _: "t" * 40,
-            signed_tags.NamedRepository(id="github:1"),
+            signed_tags.ExpectedRepository(id="github:1"),
         )
         assert held.predicate == tag.provenance
         with mirror.open() as git:  # our own record stands in it as before

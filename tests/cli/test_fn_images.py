@@ -287,7 +287,7 @@ def test_what_is_built_in_needs_nothing_else(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cut: begin what runs images with every command, which takes a second."""
-    monkeypatch.setattr(elsewhere.Elsewhere, "__init__", None)
+    monkeypatch.setattr(elsewhere.ImageFunctionRunner, "__init__", None)
     assert run("eval", package, "--image", "set-labels:v0.2", "--", "l=x").exit_code == 0
     assert not os.listdir(os.environ["XDG_CACHE_HOME"])
 

@@ -13,7 +13,7 @@ from bot.cli.root import main
 from bot.forges.gitlab import hooks
 from bot.forges.gitlab.hooks import PROJECT, Speaker
 from bot.gitlabs import GitLabInstance
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
@@ -161,7 +161,7 @@ def test_a_project_of_nobodys_group_gets_a_token_of_its_own(place: Place) -> Non
     assert [each.name for each in place.as_bot().projects.get(deploy.id).hooks.list()] == [None]
     assert (
         place.forge.state.member_role(deploy, place.forge.state.user(_login(place)))
-        == Level.MAINTAINER.role
+        == AccessLevel.MAINTAINER.role
     )
 
 

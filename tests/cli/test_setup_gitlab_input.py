@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from bot import gitlabs
 from bot.cli.root import main
 from bot.gitlabs import Marked
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.vault import open_vault
 from tests.bot.sandbox.gitlab.inprocess import client
 from tests.cli.test_setup_gitlab import Place, place
@@ -24,7 +24,7 @@ def _bot_account(place: Place) -> str:
     place.forge.state.add_user("robot")
     group = client(place.forge, place.token).groups.get("acme")
     group.members.create(
-        {"user_id": place.forge.state.user("robot").id, "access_level": Level.MAINTAINER}
+        {"user_id": place.forge.state.user("robot").id, "access_level": AccessLevel.MAINTAINER}
     )
     return place.forge.token("robot")
 

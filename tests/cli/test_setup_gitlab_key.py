@@ -12,7 +12,7 @@ from bot.cli.root import main
 from bot.forges.gitlab.setting_key import TITLE
 from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
-from bot.sandbox.records.gitlab import Allowance, DeployKey, Level, ProtectedRef
+from bot.sandbox.records.gitlab import AccessLevel, Allowance, DeployKey, ProtectedRef
 from tests.bot.sandbox.gitlab.inprocess import client
 from tests.cli.test_setup_gitlab import Place, place
 
@@ -57,7 +57,7 @@ def test_only_the_bots_deploy_key_is_let_in(place: Place) -> None:
     assert _project(place).branches.get("main").can_push is False
     rule = _rule(place)
     assert [each.deploy_key_id is not None for each in rule.push] == [True]
-    assert [each.level for each in rule.merge] == [Level.NO_ACCESS]
+    assert [each.level for each in rule.merge] == [AccessLevel.NO_ACCESS]
     assert list(place.repositories[1].gitlab.protected_branches) == ["main"]
     assert "PRIVATE" not in told.output + (place.folder / "state" / "secrets.json").read_text()
 
@@ -156,7 +156,7 @@ def test_a_run_that_breaks_off_leaves_no_branch_open(place: Place) -> None:
     told = place.setup(*OPTIONS)
 
     assert told.exit_code == 1
-    assert [each.level for each in _rule(place).push] == [Level.MAINTAINER]
+    assert [each.level for each in _rule(place).push] == [AccessLevel.MAINTAINER]
     assert list(place.repositories[1].gitlab.protected_branches) == ["main"]
     assert f"Changed: {WHAT}" in place.setup(*OPTIONS).output
 
@@ -190,7 +190,7 @@ def test_a_run_that_is_killed_leaves_nothing_that_the_next_one_does_not_mend(
 
 
 def _pattern(place: Place) -> None:
-    maintainers = (Allowance(id=9, level=Level.MAINTAINER),)
+    maintainers = (Allowance(id=9, level=AccessLevel.MAINTAINER),)
     rules = place.repositories[1].gitlab.protected_branches
     rules["m*"] = ProtectedRef(id=8, name="m*", push=maintainers, merge=maintainers)
 
@@ -198,7 +198,7 @@ def _pattern(place: Place) -> None:
 def _nobody(place: Place) -> None:
     _pattern(place)
     rule = place.repositories[1].gitlab.protected_branches["m*"]
-    rule.push = rule.merge = (Allowance(id=9, level=Level.NO_ACCESS),)
+    rule.push = rule.merge = (Allowance(id=9, level=AccessLevel.NO_ACCESS),)
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_a_rule_is_put_back_with_all_that_it_said(place: Place, tier: str) -> No
     place.repositories[1].gitlab.deploy_keys[77] = True
     rule = _rule(place)
     rule.push += (Allowance(id=5, deploy_key_id=77),)
-    rule.merge = (Allowance(id=6, level=Level.NO_ACCESS),)
+    rule.merge = (Allowance(id=6, level=AccessLevel.NO_ACCESS),)
     if tier == "premium":
         owner = place.forge.state.user("owner").id
         rule.merge += (Allowance(id=7, user_id=owner),)
-        rule.unprotect = (Allowance(id=8, level=Level.ADMIN),)
+        rule.unprotect = (Allowance(id=8, level=AccessLevel.ADMIN),)
 
     place.forge.observers.append(partial(_disown, place))
     told = place.setup(*OPTIONS)
@@ -308,7 +308,7 @@ def test_the_doctor_tells_whom_the_branch_lets_in(
     assert told() == ""
 
     rule = _rule(place)
-    rule.merge = (Allowance(id=5, level=Level.MAINTAINER),)
+    rule.merge = (Allowance(id=5, level=AccessLevel.MAINTAINER),)
     assert "others may push or merge to it beside the bot's deploy key" in told()
     rule.merge = ()
     (key,) = _project(place).keys.list(get_all=True)

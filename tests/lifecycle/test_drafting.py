@@ -17,7 +17,7 @@ from cadlib.yaml import Value
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.drafting.resolving import Sides, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
-from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.facts.update import PackageMerge, UpdateConflict
 from lifecycle.ledger import ProposedState
 from lifecycle.messages import drafts as texts
 from lifecycle.messages import variants
@@ -33,7 +33,7 @@ KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: shop}\n"
 HERE = {"Kptfile": Entry(KPTFILE), "secret.yaml": Entry(SECRET)}
 
 
-def made(request: DraftRequest, answer: Mapping[str, object]) -> MergedPackage:
+def made(request: DraftRequest, answer: Mapping[str, object]) -> PackageMerge:
     """What a request comes to where each function answers the same."""
     steps = make(request, DraftInputs(here=HERE, allow=(("**",),)))
     try:
@@ -42,11 +42,11 @@ def made(request: DraftRequest, answer: Mapping[str, object]) -> MergedPackage:
             assert isinstance(step, FunctionCall)
             step = steps.send(CallOutcome(**answer))  # type: ignore[arg-type]
     except StopIteration as done:
-        result: MergedPackage = done.value
+        result: PackageMerge = done.value
         return result
 
 
-def state(request: DraftRequest, files: MergedPackage) -> DraftState:
+def state(request: DraftRequest, files: PackageMerge) -> DraftState:
     """A draft that was made."""
     there = ProposedState(branch="drafts/shop/set")
     return DraftState(request=request, base_ref="main", there=there, start=BASE, made=files)
@@ -113,7 +113,7 @@ def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
         chosen="upstream",
     )
     request = DraftRequest(kind=DraftKind.UPGRADE, package="shop")
-    upgraded = replace(state(request, MergedPackage(conflicts=(one,), more=2)), version="v2")
+    upgraded = replace(state(request, PackageMerge(conflicts=(one,), more=2)), version="v2")
 
     described = texts.body(upgraded, "ann", 7)
 
@@ -129,7 +129,7 @@ def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
     assert "data.size" not in told
 
 
-def came_to(request: DraftRequest, inputs: DraftInputs, *fetched: Files) -> MergedPackage:
+def came_to(request: DraftRequest, inputs: DraftInputs, *fetched: Files) -> PackageMerge:
     """What a request comes to where each fetch gives the next of some files."""
     steps, left = make(request, inputs), iter(fetched)
     try:
@@ -139,7 +139,7 @@ def came_to(request: DraftRequest, inputs: DraftInputs, *fetched: Files) -> Merg
             files = next(left)
             step = steps.send(Fetched(files=files, commit="c" * 40, ref=step.ref))
     except StopIteration as done:
-        result: MergedPackage = done.value
+        result: PackageMerge = done.value
         return result
 
 
@@ -169,7 +169,7 @@ def test_a_package_is_not_put_around_others(kind: DraftKind, package: str) -> No
     found = came_to(replace(CLONE, kind=kind, package=package), inputs, UP)
 
     below = "shop/" if package else ""
-    assert found == MergedPackage(
+    assert found == PackageMerge(
         problem=f"{package or 'the top folder'} holds packages already: {below}eu,"
         f" {below}us/north. They would become parts of the new package. Name a folder beside them"
     )
@@ -178,7 +178,7 @@ def test_a_package_is_not_put_around_others(kind: DraftKind, package: str) -> No
 def test_a_clone_overwrites_no_file() -> None:
     """The short-cut takes the upstream's file: that of people is gone."""
     inputs = DraftInputs(here={"app.yaml": Entry(b"a: 2\n")}, upstream=NET)
-    assert came_to(CLONE, inputs, UP) == MergedPackage(
+    assert came_to(CLONE, inputs, UP) == PackageMerge(
         problem="shop holds other files of the same names: app.yaml. Name another folder, or move"
         " these files first"
     )
@@ -191,7 +191,7 @@ def test_the_rules_of_a_repository_are_no_part_of_a_package_at_its_root() -> Non
     other = {path: Entry(b"version: 2\n") for path in rules}
     back = DraftRequest(kind=DraftKind.ROLLBACK, package="", revision=1)
     inputs = DraftInputs(here={**UP, **other}, revision={"Kptfile": Entry(KPTFILE), **rules})
-    assert came_to(back, inputs) == MergedPackage(files={"app.yaml": None})
+    assert came_to(back, inputs) == PackageMerge(files={"app.yaml": None})
 
     for there in ({}, other):
         inputs = DraftInputs(here=there, upstream=NET)

@@ -3,7 +3,7 @@
 import pytest
 
 from lifecycle import owners
-from lifecycle.access import Known, Team, Unreadable
+from lifecycle.access import Team, TriState, Unreadable
 from lifecycle.owners import Owned
 
 FILE = """\
@@ -80,24 +80,24 @@ def test_what_is_too_much_to_match_is_unknown() -> None:
     found = owners.owned(lines, [f"{n}.md" for n in range(1_000)])
 
     assert found == (Owned(("0.md", "1.md", "10.md"), 1_000, why=Unreadable.LARGE),)
-    assert found[0].has("x", {}, "acme") is Known.UNKNOWN
+    assert found[0].has("x", {}, "acme") is TriState.UNKNOWN
 
 
 TEAMS = {"net": Team(frozenset({"ann"})), "dark": Team(None, Unreadable.PERMISSION)}
-HAS: dict[str, tuple[tuple[str, ...], str, Known]] = {
-    "the login, however spelled": (("@ann",), "Ann", Known.YES),
-    "another login": (("@bob",), "ann", Known.NO),
-    "nobody": ((), "ann", Known.NO),
-    "a team": (("@acme/net",), "ann", Known.YES),
-    "a team of another organization owns nothing here": (("@other/net",), "ann", Known.NO),
-    "a team that cannot be read": (("@bob", "@acme/dark"), "ann", Known.UNKNOWN),
-    "a team that nobody asked for": (("@acme/new",), "ann", Known.UNKNOWN),
-    "named beside a team that cannot be read": (("@ann", "@acme/dark"), "ann", Known.YES),
-    "an address that tells the login": (("7+ann@users.noreply.github.com",), "ann", Known.YES),
-    "an address of whomever": (("net@acme.example",), "ann", Known.UNKNOWN),
+HAS: dict[str, tuple[tuple[str, ...], str, TriState]] = {
+    "the login, however spelled": (("@ann",), "Ann", TriState.YES),
+    "another login": (("@bob",), "ann", TriState.NO),
+    "nobody": ((), "ann", TriState.NO),
+    "a team": (("@acme/net",), "ann", TriState.YES),
+    "a team of another organization owns nothing here": (("@other/net",), "ann", TriState.NO),
+    "a team that cannot be read": (("@bob", "@acme/dark"), "ann", TriState.UNKNOWN),
+    "a team that nobody asked for": (("@acme/new",), "ann", TriState.UNKNOWN),
+    "named beside a team that cannot be read": (("@ann", "@acme/dark"), "ann", TriState.YES),
+    "an address that tells the login": (("7+ann@users.noreply.github.com",), "ann", TriState.YES),
+    "an address of whomever": (("net@acme.example",), "ann", TriState.UNKNOWN),
 }
 
 
 @pytest.mark.parametrize(("named", "login", "expected"), HAS.values(), ids=HAS)
-def test_who_is_an_owner(named: tuple[str, ...], login: str, expected: Known) -> None:
+def test_who_is_an_owner(named: tuple[str, ...], login: str, expected: TriState) -> None:
     assert Owned(("f",), 1, named).has(login, TEAMS, "Acme") is expected

@@ -12,7 +12,6 @@ from lifecycle.access import (
     AccessAction,
     AppSource,
     AuthorSource,
-    Known,
     OwnersSource,
     Person,
     Role,
@@ -20,6 +19,7 @@ from lifecycle.access import (
     Standing,
     Team,
     TeamSource,
+    TriState,
     UserSource,
 )
 from lifecycle.policy import (
@@ -164,7 +164,7 @@ PEOPLE = [
     )
     for login, role, mark, owner in product(
         ("ann", "bob", "renovate[bot]"), (Role.READ, Role.WRITE, Role.ADMIN), (True, False),
-        (Known.YES, Known.NO),
+        (TriState.YES, TriState.NO),
     )
 ]  # fmt: skip
 
@@ -174,7 +174,7 @@ def meant(rule: AccessRule) -> set[int]:
     return {
         place
         for place, who in enumerate(PEOPLE)
-        if any(source.covers(who) is Known.YES for source in rule.sources)
+        if any(source.covers(who) is TriState.YES for source in rule.sources)
     }
 
 

@@ -14,7 +14,7 @@ from cadlib.package.files import Entry, Files
 from lifecycle.drafting.make import DraftInputs
 from lifecycle.drafting.resolving import Sides, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.upgrades import NumberedConflict, Upgrade
 from lifecycle.messages import making as texts
 from lifecycle.names import Sha
@@ -53,7 +53,7 @@ def entries(files: Texts, kptfile: str = KPT) -> Files:
     return {"Kptfile": Entry(kptfile.encode())} | {p: Entry(t.encode()) for p, t in files.items()}
 
 
-def after(files: Files, came: MergedPackage) -> Files:
+def after(files: Files, came: PackageMerge) -> Files:
     """A package with what was made."""
     assert not came.problem
     changed = {**files, **came.files}
@@ -74,7 +74,7 @@ class Upgraded:
         self.came = came_to(self.request, DraftInputs(here=here), *self._fetched)
         self.files = after(here, self.came)
 
-    def resolve(self, value: str, number: int = 1) -> MergedPackage:
+    def resolve(self, value: str, number: int = 1) -> PackageMerge:
         """Decide a conflict."""
         request = replace(self.request, kind=DraftKind.RESOLVE, revision=number, value=value)
         inputs = DraftInputs(here=self.files, revision=self.before)
@@ -134,7 +134,7 @@ def test_a_package_that_is_gone_upstream_is_not_taken_apart() -> None:
     upgraded = Upgraded(entries(sub), entries({**sub, "sub/f.yaml": MINE}), entries({}))
     assert [each.path for each in upgraded.came.conflicts] == ["shop/sub/Kptfile"]
     assert "Remove its folder, and push that" in upgraded.resolve("upstream").problem
-    assert upgraded.resolve("local") == MergedPackage()
+    assert upgraded.resolve("local") == PackageMerge()
 
 
 def deployment(*containers: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from lifecycle import owners, sections
-from lifecycle.access import Known, Team
+from lifecycle.access import Team, TriState
 from lifecycle.owners import Owned
 
 FILE = """\
@@ -87,10 +87,10 @@ def test_groups_are_named_by_their_whole_paths() -> None:
     teams = {"acme/sub/sec": Team(frozenset({"bob"}))}
 
     assert found.teams("acme") == {"acme/sub/sec"}
-    assert found.has("bob", teams, "acme") is Known.YES
-    assert found.has("ann", teams, "acme") is Known.YES
-    assert found.has("eve", teams, "acme") is Known.NO
-    assert found.has("eve", {}, "acme") is Known.UNKNOWN
+    assert found.has("bob", teams, "acme") is TriState.YES
+    assert found.has("ann", teams, "acme") is TriState.YES
+    assert found.has("eve", teams, "acme") is TriState.NO
+    assert found.has("eve", {}, "acme") is TriState.UNKNOWN
 
 
 def test_an_address_that_gitlab_made_tells_the_login() -> None:
@@ -99,8 +99,8 @@ def test_an_address_that_gitlab_made_tells_the_login() -> None:
     )
 
     assert found.owners == ("@ann.b", "c@example.com")
-    assert found.has("ann.b", {}, "acme") is Known.YES
-    assert found.has("eve", {}, "acme") is Known.UNKNOWN
+    assert found.has("ann.b", {}, "acme") is TriState.YES
+    assert found.has("eve", {}, "acme") is TriState.UNKNOWN
 
 
 PATTERNS = {

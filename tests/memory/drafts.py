@@ -13,7 +13,7 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch
 from lifecycle.drafting.make import make
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.messages import making as texts
 
 
@@ -24,7 +24,7 @@ async def drafted(
     limits: PackageLimits,
     fetch: FetchPackage,
     call: Callable[[FunctionCall], Awaitable[CallOutcome | NotRun]],
-) -> MergedPackage:
+) -> PackageMerge:
     """Make a draft as `Renderer.drafted` has it.
 
     Args:
@@ -38,7 +38,7 @@ async def drafted(
     try:
         steps = make(request, draft_inputs(trees, sides, limits))
     except PackageError as error:
-        return MergedPackage(problem=texts.problem(error))
+        return PackageMerge(problem=texts.problem(error))
     try:
         need = next(steps)
         while True:
@@ -52,6 +52,6 @@ async def drafted(
             else:
                 need = steps.send(came)
     except StopIteration as done:
-        made: MergedPackage = done.value
+        made: PackageMerge = done.value
     files = {join(request.package, path): entry for path, entry in made.files.items()}
     return replace(made, files=files)

@@ -9,7 +9,7 @@ from bot.render import functions, merging, rendering, verdicts
 from bot.render.kept import CachingReader
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.renderer import CachingRenderer
-from bot.render.rendering import Made, NotRun
+from bot.render.rendering import FreshVerdict, NotRun
 from cadlib.diff.changes import changes
 from cadlib.diff.values import Change
 from cadlib.errors import PackageError
@@ -18,7 +18,7 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.yaml.bulk import Bulk
 from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.policy import Policy
 from tests.memory import drafts
 
@@ -47,20 +47,20 @@ class PipelineMaker:
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
+    ) -> FreshVerdict:
         """As `Maker` has it."""
         CALL.set(CallContext(package))  # so that the runner shares fairly between packages
         read = partial(trees.files, limits=self._limits)
         try:
             files, before = await self._offload(verdicts.read, read, tree, origin)
         except PackageError as error:
-            return Made(verdicts.unreadable(package, error))
+            return FreshVerdict(verdicts.unreadable(package, error))
         steps = rendering.steps(package, files, before, policy, self._limits, self._bulk)
         outcome: CallOutcome | NotRun | None = None
         while True:
             with metrics.STEP_SECONDS.labels("render").time():
                 step = await self._offload(_advance, steps, outcome)
-            if isinstance(step, Made):
+            if isinstance(step, FreshVerdict):
                 return step
             outcome = await functions.called(self._runner, step.image, step.resources)
 
@@ -70,7 +70,7 @@ class PipelineMaker:
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it."""
         return await self._offload(self._merge, trees, package, (base, ours, theirs))
 
@@ -81,7 +81,7 @@ class PipelineMaker:
 
     async def draft(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it."""
 
         async def call(wanted: FunctionCall) -> CallOutcome | NotRun:
@@ -89,7 +89,7 @@ class PipelineMaker:
 
         return await drafts.drafted(trees, request, sides, self._limits, fetch, call)
 
-    def _merge(self, trees: TreeFiles, package: str, sides: Sequence[str]) -> MergedPackage:
+    def _merge(self, trees: TreeFiles, package: str, sides: Sequence[str]) -> PackageMerge:
         try:
             files = [trees.files(tree, self._limits) if tree else {} for tree in sides]
         except PackageError as error:
@@ -115,9 +115,11 @@ class PipelineRenderer(CachingRenderer):
         super().__init__(PipelineMaker(runner, limits, offload, bulk), clock=clock)
 
 
-def _advance(steps: rendering.Steps, outcome: CallOutcome | NotRun | None) -> FunctionCall | Made:
+def _advance(
+    steps: rendering.Steps, outcome: CallOutcome | NotRun | None
+) -> FunctionCall | FreshVerdict:
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:
-        made: Made = done.value
+        made: FreshVerdict = done.value
         return made

@@ -16,7 +16,7 @@ from cadlib.package.files import Entry, Files
 from cadlib.render.calls import FunctionCall, Step
 from cadlib.render.pipeline import Rendered
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.memory import drafts
@@ -99,7 +99,7 @@ class MemoryRenderer:
 
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Renderer` has it."""
         try:
             files = [self._files(trees, tree) for tree in (base, ours, theirs)]
@@ -109,7 +109,7 @@ class MemoryRenderer:
 
     async def drafted(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Renderer` has it; functions cannot be run alone."""
 
         async def call(_called: FunctionCall) -> NotRun:

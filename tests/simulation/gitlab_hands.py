@@ -24,7 +24,7 @@ from bot.sandbox.gitlab.rules import (
     trains,
 )
 from bot.sandbox.records.accounts import Role, User
-from bot.sandbox.records.gitlab import FREE, Allowance, Level, ProtectedRef
+from bot.sandbox.records.gitlab import FREE, AccessLevel, Allowance, ProtectedRef
 from bot.sandbox.records.merge_requests import MergeRequest, Note
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
@@ -207,7 +207,7 @@ class GitLabHands(Hands):
             name=context,
             description=text or None,
         )
-        if levels.level(self.state, self.repo, self.user(who)) < Level.DEVELOPER:
+        if levels.level(self.state, self.repo, self.user(who)) < AccessLevel.DEVELOPER:
             raise ImpossibleError
         self._try(lambda: pipelines.post(self.state, self.repo, self.user(who), wish))
         for check in self.repo.gitlab.status_checks.values():
@@ -226,7 +226,10 @@ class GitLabHands(Hands):
         )
         project = self.repo.gitlab
         if kind == "branch":
-            push, merge = self.one((Level.DEVELOPER, Level.MAINTAINER)), Level.DEVELOPER
+            push, merge = (
+                self.one((AccessLevel.DEVELOPER, AccessLevel.MAINTAINER)),
+                AccessLevel.DEVELOPER,
+            )
             rule = partial(ProtectedRef, id=self.state.next_id(), name=branch)
             project.protected_branches[branch] = rule(
                 push=(Allowance(id=self.state.next_id(), level=push),),
@@ -234,7 +237,7 @@ class GitLabHands(Hands):
             )
             return f"{branch}: {push.word} push"
         if kind == "tags":
-            allowed = (Allowance(id=self.state.next_id(), level=Level.MAINTAINER),)
+            allowed = (Allowance(id=self.state.next_id(), level=AccessLevel.MAINTAINER),)
             made = ProtectedRef(id=self.state.next_id(), name="*/v*", push=allowed)
             project.protected_tags[made.name] = made
             return "tags: Maintainers make them"

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from bot.clock import Clock, Offload
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.renderer import CachingRenderer
-from bot.render.rendering import Made, NotRun
+from bot.render.rendering import FreshVerdict, NotRun
 from bot.render.stored import StoredVerdicts
 from bot.store.port import Store
 from cadlib.diff.values import Change
@@ -15,7 +15,7 @@ from cadlib.limits import DEFAULT
 from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner.wire.client import Client
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.policy import Policy
 from tests.memory import drafts
 from tests.memory.pipeline import PipelineMaker
@@ -90,7 +90,7 @@ class BlockingMaker:
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
+    ) -> FreshVerdict:
         """As `Maker` has it."""
         return self._loop.wait(self._maker.make(trees, package, tree, origin, policy))
 
@@ -100,13 +100,13 @@ class BlockingMaker:
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it."""
         return self._loop.wait(self._maker.merge(trees, package, base, ours, theirs))
 
     async def draft(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it; what is fetched is fetched in the loop that asks."""
 
         async def call(wanted: FunctionCall) -> CallOutcome | NotRun:
@@ -134,7 +134,7 @@ class SlowMaker:
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
+    ) -> FreshVerdict:
         """As `Maker` has it."""
         if seconds := self._takes():
             await self._clock.sleep(seconds)

@@ -21,7 +21,7 @@ class NotStartedError(Exception):
     """A process did not start; the text says why."""
 
 
-class Kept:
+class RestartedProcess:
     """Something that runs, and is started again when it has ended by itself.
 
     Args:

@@ -26,7 +26,7 @@ from urllib.request import urlopen
 
 import bot
 from bot.cli.demo.balancer import Balancer
-from bot.cli.demo.kept import Kept, NotStartedError, stop
+from bot.cli.demo.kept import NotStartedError, RestartedProcess, stop
 from bot.cli.demo.sandboxes import DemoForgeError, sandboxes
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
@@ -138,7 +138,7 @@ class Playground:
         self._writing = threading.Lock()
         self._stack = ExitStack()
         self._ending = threading.Event()
-        self._kept: list[Kept] = []
+        self._kept: list[RestartedProcess] = []
 
     def __enter__(self) -> "Playground":
         for name in (signal.SIGTERM, signal.SIGHUP):
@@ -208,7 +208,7 @@ class Playground:
         """Start again what ends from now on."""
 
         def keep(name: str, start: Callable[[], None], ended: Callable[[], bool]) -> None:
-            self._kept.append(Kept(name, start, ended, self._ending))
+            self._kept.append(RestartedProcess(name, start, ended, self._ending))
             self._kept[-1].begin()
 
         for each in self._bots:

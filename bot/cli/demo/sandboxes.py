@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot import gitlabs
 from bot.forges.github import manifest
-from bot.forges.github.manifest import ManifestError
+from bot.forges.github.manifest import AppManifestError
 from bot.forges.gitlab import hooks
 from bot.settings import state_folder
 from bot.vault import VaultError, open_vault
@@ -145,7 +145,7 @@ class GitHubSandbox(DemoForge):
     def _begins(self, bot_url: str, source: Path) -> dict[str, Any]:
         try:
             granted = manifest.read()
-        except ManifestError as error:
+        except AppManifestError as error:
             raise DemoForgeError(str(error)) from error
         state = super()._begins(bot_url, source)
         # What no gate lets through cannot be merged by hand either. The owner may push to the

@@ -10,7 +10,7 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.config import LEDGER
 from bot.git.process import execute, users_environment
-from bot.signing.tags import NamedRepository
+from bot.signing.tags import ExpectedRepository
 from lifecycle import names
 from lifecycle.ledger import LedgerEntry
 from lifecycle.policy import BrokenPolicy
@@ -44,20 +44,20 @@ def said(folder: Path, *arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def place_in(address: str) -> NamedRepository | None:
+def place_in(address: str) -> ExpectedRepository | None:
     """Return the repository that an address is of: its host and whole path; None for none."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return None
     host = (found["at"] or found["to"]).strip("[]").rstrip(".").lower()
-    return NamedRepository(
+    return ExpectedRepository(
         path=found["path"].removesuffix(".git"),
         host=_SSH.get(host, host),
         over="ssh" if "ssh" in (found["scheme"] or "ssh").lower() else "http",
     )
 
 
-def repository(folder: Path) -> NamedRepository | None:
+def repository(folder: Path) -> ExpectedRepository | None:
     """Return the repository that a folder is a clone of; None where nothing tells.
 
     The address goes by as it was given: what git replaces in it (`insteadOf`) may be a path.

@@ -27,7 +27,7 @@ LIMITS: Final = CallLimits(seconds=300.0, message_bytes=256 * MIB, running=1, wa
 package that is read."""
 
 
-class Elsewhere:
+class ImageFunctionRunner:
     """Runs functions in an event loop of its own, which begins when it is made."""
 
     def __init__(self, wanted: RunnerOptions) -> None:

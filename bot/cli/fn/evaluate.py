@@ -13,7 +13,7 @@ from bot.cli.disk import folder, parallel
 from bot.cli.dropin import CommandFailure, DropIn
 from bot.cli.fn import config, options, place
 from bot.cli.fn.report import RunReport
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from cadlib import images
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import PipelineFunction, Selector
@@ -104,7 +104,7 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
     request = _request(args, context.meta[_ARGS], given)
     place.check_output(request.output)
     report = RunReport(truncate=given["truncate_output"])
-    with Functions(options.wanted(given)) as functions:
+    with CommandFunctionRunner(options.wanted(given)) as functions:
         how = Options(as_kpt=True, allow_exec=True, tags=functions.tags, prefix=request.prefix)
         if request.folder == "-":
             result = _stream(request, report, how, functions)
@@ -233,7 +233,7 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _stream(
-    request: _Request, report: RunReport, how: Options, functions: Functions
+    request: _Request, report: RunReport, how: Options, functions: CommandFunctionRunner
 ) -> evaluation.Evaluated:
     from cadlib.stream import listing
 
@@ -256,7 +256,7 @@ def _stream(
 
 
 def _folder(
-    request: _Request, report: RunReport, how: Options, functions: Functions
+    request: _Request, report: RunReport, how: Options, functions: CommandFunctionRunner
 ) -> evaluation.Evaluated:
     path, files = place.found_or_file(request.folder)
     inside = _inside(path, request.config_path)

@@ -10,7 +10,7 @@ from bot.cli.disk import folder, parallel
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options, place
 from bot.cli.fn.report import RunReport
-from bot.cli.fn.runner import Functions
+from bot.cli.fn.runner import CommandFunctionRunner
 from cadlib.errors import PackageError
 from cadlib.findings import Severity
 from cadlib.kptfile.reader import KptfileError
@@ -69,7 +69,7 @@ def render(
     if KPTFILE not in files:
         raise RenderFailure(f'Error: No Kptfile found at "{path}".')
     report = RunReport(path.name, truncate=truncate_output)
-    with Functions(options.wanted(given)) as functions, parallel.bulk() as bulk:
+    with CommandFunctionRunner(options.wanted(given)) as functions, parallel.bulk() as bulk:
         how = rendering.Options(
             as_kpt=True,
             allow_exec=allow_exec,

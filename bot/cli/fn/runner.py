@@ -22,11 +22,11 @@ from fnrunner.contract.errors import (
 )
 
 if TYPE_CHECKING:
-    from bot.cli.fn.elsewhere import Elsewhere
+    from bot.cli.fn.elsewhere import ImageFunctionRunner
     from bot.cli.fn.options import RunnerOptions
 
 
-class Functions:
+class CommandFunctionRunner:
     """What runs the functions of one command.
 
     Args:
@@ -35,9 +35,9 @@ class Functions:
 
     def __init__(self, wanted: "RunnerOptions") -> None:
         self._wanted = wanted
-        self._elsewhere: Elsewhere | None = None
+        self._elsewhere: ImageFunctionRunner | None = None
 
-    def __enter__(self) -> "Functions":
+    def __enter__(self) -> "CommandFunctionRunner":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,11 +96,13 @@ class Functions:
         except FunctionNotFoundError:
             return None
 
-    def _there(self) -> "Elsewhere":
+    def _there(self) -> "ImageFunctionRunner":
         if self._elsewhere is None:
-            from bot.cli.fn.elsewhere import Elsewhere  # a second to read, and few need it
+            from bot.cli.fn.elsewhere import (
+                ImageFunctionRunner,  # a second to read, and few need it
+            )
 
-            self._elsewhere = Elsewhere(self._wanted)
+            self._elsewhere = ImageFunctionRunner(self._wanted)
         return self._elsewhere
 
 

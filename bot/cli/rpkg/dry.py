@@ -11,7 +11,7 @@ from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.facts.drafts import DraftKind, DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.messages import making
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.graph import Update
@@ -21,7 +21,7 @@ FetchHere = Callable[[Fetch], Fetched]
 """Gives a package that an upgrade needs; `PackageError` where it cannot."""
 
 
-def upgraded(package: str, here: Files, ref: str, fetch: FetchHere) -> MergedPackage:
+def upgraded(package: str, here: Files, ref: str, fetch: FetchHere) -> PackageMerge:
     """Return a package as an upgrade would leave it.
 
     Args:
@@ -44,7 +44,7 @@ def upgraded(package: str, here: Files, ref: str, fetch: FetchHere) -> MergedPac
             else:
                 step = steps.send(came)
     except StopIteration as ended:
-        made: MergedPackage = ended.value
+        made: PackageMerge = ended.value
         return made
 
 

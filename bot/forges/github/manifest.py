@@ -24,7 +24,7 @@ from cadlib import yaml
 FILE = "app-manifest.yml"
 
 
-class ManifestError(Exception):
+class AppManifestError(Exception):
     """The App cannot be registered; the message says what to do."""
 
 
@@ -59,7 +59,7 @@ def addresses(web: str) -> Addresses:
     parts, found = places.given(written), places.spelled(written)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
-        raise ManifestError(
+        raise AppManifestError(
             f"{places.shown(web)} is not the address of a GitHub server. Give the one for browsers,"
             f" such as {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
         )
@@ -67,7 +67,7 @@ def addresses(web: str) -> Addresses:
     if places.is_service(api):
         return Addresses(f"https://{places.github_home(api)}", api)
     if parts.scheme == "http" and not places.is_loopback(host):
-        raise ManifestError(
+        raise AppManifestError(
             f"{web!r} is not encrypted, and the App's private key would be sent over it. Use https:"
             f" https://{parts.netloc}."
         )
@@ -86,7 +86,7 @@ def read() -> Mapping[str, Any]:
             found = yaml.read(file.read_bytes(), path=FILE).documents[0].value
             if isinstance(found, dict):
                 return found
-    raise ManifestError(f"{FILE} is not installed, or no mapping. Run from a checkout.")
+    raise AppManifestError(f"{FILE} is not installed, or no mapping. Run from a checkout.")
 
 
 def filled(name: str, bot_url: str, page_url: str, path: str = PATH) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ def filled(name: str, bot_url: str, page_url: str, path: str = PATH) -> Mapping[
     """
     parts = places.given(bot_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query:
-        raise ManifestError(
+        raise AppManifestError(
             f"{places.shown(bot_url)} is not a usable address. Give the one where GitHub can"
             " reach the bot, such as https://porchbot.example."
         )
@@ -138,7 +138,7 @@ async def convert(api_url: str, code: str, organization: str = "") -> KnownApp:
         data = (await call(clients, "exchange the code for the App", "POST", path)).data
         owner = str((data.get("owner") or {}).get("login", ""))
         if organization and owner.lower() != organization.lower():
-            raise ManifestError(
+            raise AppManifestError(
                 f"The App belongs to {owner or 'nobody'}, and not to {organization}, so it was not"
                 f" stored. Delete it there, and start again as an owner of {organization}."
             )

@@ -16,7 +16,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class RuleActors:
     """Who the rules name.
 
     Attributes:
@@ -30,13 +30,13 @@ class Named:
     left: int
 
 
-def named(policy: Policy) -> Named:
+def named(policy: Policy) -> RuleActors:
     """Return who the rules of access name, wherever they stand."""
     found = [part for source in _sources(policy) for part in parts(source)]
     users = sorted({each.login.lower() for each in found if isinstance(each, UserSource)})
     teams = sorted({each.slug for each in found if isinstance(each, TeamSource)})
     left = max(0, len(users) - MOST) + max(0, len(teams) - MOST)
-    return Named(tuple(users[:MOST]), tuple(teams[:MOST]), left)
+    return RuleActors(tuple(users[:MOST]), tuple(teams[:MOST]), left)
 
 
 def _sources(policy: Policy) -> Iterator[Source]:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bot.forges.gitlab.calls import quoted
 from bot.forges.gitlab.http import JSONObject
-from bot.forges.gitlab.merging import Merging
+from bot.forges.gitlab.merging import Merges
 from bot.forges.gitlab.people import joined, move_of, of_branch, of_many
 from bot.forges.port import (
     AnnotatedTag,
@@ -37,7 +37,7 @@ _MERGE_SETTINGS = (
 _UNSIGNED = "Let unsigned commits of the bot into the project"
 
 
-class Branches(Releases, Merging):
+class Branches(Releases, Merges):
     """Branches, tags and releases of one project."""
 
     text = "description"

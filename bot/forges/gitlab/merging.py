@@ -61,7 +61,7 @@ _OBSTACLES: Mapping[str, MergeObstacle] = {
 _NOT_MERGED = frozenset({405, 406, 409, 422})
 
 
-class Merging(StatusChecks):
+class Merges(StatusChecks):
     """Merges of one project."""
 
     async def merge_way(self, number: int, base_ref: str) -> MergeWay:

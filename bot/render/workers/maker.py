@@ -13,7 +13,7 @@ from bot.clock import Offload, in_thread
 from bot.render import encoded, functions, merging, verdicts
 from bot.render.drafts import draft_inputs
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
-from bot.render.rendering import Made, NotRun
+from bot.render.rendering import FreshVerdict, NotRun
 from bot.render.workers import requests
 from bot.render.workers.frames import Frame, FrameKind
 from bot.render.workers.pool import Workers
@@ -32,7 +32,7 @@ from cadlib.render.calls import CallOutcome
 from cadlib.update.upstream import Fetched
 from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import making as draft_texts
@@ -81,7 +81,7 @@ class WorkerMaker:
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
+    ) -> FreshVerdict:
         """As `Maker` has it; a package that takes too much is told so."""
         CALL.set(CallContext(package))  # so that the runner shares fairly between packages
         spent: dict[str, float] = {}
@@ -94,7 +94,7 @@ class WorkerMaker:
             spent[""] = time.monotonic() - began
             return replace(made, verdict=replace(made.verdict, seconds=spent))
         except PackageError as error:
-            return Made(verdicts.unreadable(package, error))
+            return FreshVerdict(verdicts.unreadable(package, error))
         except OverLimitError as error:
             log.warning("package not rendered", package=package, over=str(error))
             return self._stopped(package, error)
@@ -108,9 +108,11 @@ class WorkerMaker:
                 finding_texts.functions_slow(self._function_seconds),
                 finding_texts.FEWER_FUNCTIONS,
             )
-            return Made(verdicts.unreadable(package, slow), private=True, stopped=True)
+            return FreshVerdict(verdicts.unreadable(package, slow), private=True, stopped=True)
         except OSError as error:
-            return Made(Verdict(package=package, broken=finding_texts.no_process(str(error))))
+            return FreshVerdict(
+                Verdict(package=package, broken=finding_texts.no_process(str(error)))
+            )
 
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Maker` has it."""
@@ -124,7 +126,7 @@ class WorkerMaker:
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it; a package that takes too much is told so."""
         try:
             frame = await self._asked(
@@ -142,7 +144,7 @@ class WorkerMaker:
 
     async def draft(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
-    ) -> MergedPackage:
+    ) -> PackageMerge:
         """As `Maker` has it; a package that takes too much is told so."""
         CALL.set(CallContext(request.package))
         try:
@@ -150,16 +152,16 @@ class WorkerMaker:
             frame = await self._asked(trees, request.package, work, fetch)
             made = await self._offload(merging.read, bytes(frame.data))
         except PackageError as error:
-            return MergedPackage(problem=draft_texts.problem(error))
+            return PackageMerge(problem=draft_texts.problem(error))
         except (OverLimitError, WorkerEndedError) as error:
             log.warning("draft not made", package=request.package, error=str(error))
-            return MergedPackage(problem=draft_texts.problem(self._too_much(error)))
+            return PackageMerge(problem=draft_texts.problem(self._too_much(error)))
         except FunctionsSlowError:
             slow = finding_texts.functions_slow(self._function_seconds)
-            return MergedPackage(problem=draft_texts.problem(draft_texts.not_run(slow)))
+            return PackageMerge(problem=draft_texts.problem(draft_texts.not_run(slow)))
         except OSError as error:
             problem = draft_texts.not_run(finding_texts.no_process(str(error)))
-            return MergedPackage(problem=draft_texts.problem(problem))
+            return PackageMerge(problem=draft_texts.problem(problem))
         files = {join(request.package, path): entry for path, entry in made.files.items()}
         return replace(made, files=files)
 
@@ -254,10 +256,10 @@ class WorkerMaker:
                 raise
             raise FunctionsSlowError from error
 
-    def _stopped(self, package: str, error: OverLimitError | WorkerEndedError) -> Made:
+    def _stopped(self, package: str, error: OverLimitError | WorkerEndedError) -> FreshVerdict:
         # Another machine may be faster: it is for each replica to find out.
         verdict = verdicts.unreadable(package, self._too_much(error))
-        return Made(verdict, private=True, stopped=True)
+        return FreshVerdict(verdict, private=True, stopped=True)
 
     def _too_much(self, error: OverLimitError | WorkerEndedError) -> PackageError:
         """Why nobody can say what the package comes to."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bot.render import encoded
 from bot.render.judging import Judging, SentRules
-from bot.render.rendering import Made, NotRun
+from bot.render.rendering import FreshVerdict, NotRun
 from bot.render.verdicts import Before
 from bot.render.workers.frames import Frame, FrameKind
 from cadlib.errors import PackageError
@@ -221,17 +221,17 @@ def read_call(frame: Frame) -> tuple[str, bytes]:
     return image, bytes(frame.data)
 
 
-def verdict(made: Made) -> Frame:
+def verdict(made: FreshVerdict) -> Frame:
     """A verdict, and whether it may leave memory."""
     data = made.encoded or encoded.write(made.verdict)
     return Frame(FrameKind.VERDICT, json.dumps(made.private).encode(), data)
 
 
-def read_verdict(frame: Frame) -> Made:
+def read_verdict(frame: Frame) -> FreshVerdict:
     """Read a verdict.
 
     Raises:
         ValueError: It is none.
     """
     data = bytes(frame.data)
-    return Made(encoded.read(data), data, private=json.loads(frame.values) is not False)
+    return FreshVerdict(encoded.read(data), data, private=json.loads(frame.values) is not False)

@@ -20,7 +20,7 @@ from bot.sandbox.github.deliveries import DeliveryPublisher
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.accounts import Accounts, Caller
-from bot.sandbox.rules.permissions import NEEDS, Need
+from bot.sandbox.rules.permissions import NEEDS, PermissionRequirement
 from bot.sandbox.rules.state import ForgeState
 
 _GREEDY = ("path", "ref", "branch", "basehead", "tag")
@@ -86,9 +86,9 @@ class ApiRequest(RoutedRequest[Caller, DeliveryPublisher]):
 Handler = Callable[[ApiRequest], ApiResponse]
 
 
-Route = operations.Route[Handler, Need]
+Route = operations.Route[Handler, PermissionRequirement]
 
-_ROUTES = operations.Routes[Handler, Need](lambda template: _regex(template))
+_ROUTES = operations.Routes[Handler, PermissionRequirement](lambda template: _regex(template))
 
 
 def route(method: str, template: str) -> Callable[[Handler], Handler]:

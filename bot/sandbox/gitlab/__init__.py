@@ -14,9 +14,9 @@ def get_merge_request(request: ApiRequest) -> ApiResponse:
 - The template is spelled as `tests/contract/forge_gitlab/answers.json` names paths (`{iid}`),
   so that tests find the description of the answer. `{id}` is the number or the quoted path of a
   project below `/projects/`, of a group below `/groups/`: `request.project`, `request.group`.
-- The need (`routing.Need`) is checked before the handler runs: `SEEN`, `CODE`, `SIGNED_IN`,
-  `at_least(Level.DEVELOPER)`, `ADMIN`; so are the token's scopes, and that nothing is written to
-  an archived project.
+- The need (`routing.AccessRequirement`) is checked before the handler runs: `SEEN`, `CODE`,
+  `SIGNED_IN`, `at_least(AccessLevel.DEVELOPER)`, `ADMIN`; so are the token's scopes, and that
+  nothing is written to an archived project.
 - `request.input` reads query and body by name and type, with GitLab's refusals.
 - `routing.page` and `routing.keyset` answer a page of a list.
 - Refusals are made in `errors`; a `RefusedError` of the shared rules is answered in GitLab's shape.

@@ -14,18 +14,26 @@ from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import bad_parameter, bad_request, forbidden, missing, unauthorized
 from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
-from bot.sandbox.gitlab.routing import ADMIN, SIGNED_IN, ApiRequest, Need, at_least, page, route
+from bot.sandbox.gitlab.routing import (
+    ADMIN,
+    SIGNED_IN,
+    AccessRequirement,
+    ApiRequest,
+    at_least,
+    page,
+    route,
+)
 from bot.sandbox.gitlab.tokens import LONGEST_LIFE
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import AccessToken, Level
+from bot.sandbox.records.gitlab import AccessLevel, AccessToken
 
 _SELF = "/personal_access_tokens/self"
-_ROTATING = Need(signed_in=True, scopes=("api", "self_rotate"))
-_KNOWING = Need(
+_ROTATING = AccessRequirement(signed_in=True, scopes=("api", "self_rotate"))
+_KNOWING = AccessRequirement(
     signed_in=True,
     scopes=("api", "read_api", "read_user", "read_repository", "write_repository", "self_rotate"),
 )
-_MAINTAINER, _OWNER = at_least(Level.MAINTAINER), at_least(Level.OWNER)
+_MAINTAINER, _OWNER = at_least(AccessLevel.MAINTAINER), at_least(AccessLevel.OWNER)
 _OF_ACCOUNT = "/groups/{id}/service_accounts/{user_id}/personal_access_tokens"
 _MOST_ACCOUNTS = 100  # service accounts of a Free instance
 
@@ -104,7 +112,7 @@ def _create(request: ApiRequest) -> ApiResponse:
     name, scopes = given.filled("name"), given.texts("scopes")
     if scopes is None:
         raise bad_parameter("scopes is missing")
-    level = given.number("access_level") or int(Level.MAINTAINER)
+    level = given.number("access_level") or int(AccessLevel.MAINTAINER)
     if level not in (10, 20, 30, 40, 50):
         raise bad_parameter("access_level does not have a valid value")
     own = _level(request)
@@ -115,9 +123,9 @@ def _create(request: ApiRequest) -> ApiResponse:
     bot = state.add_user(f"{kind}_{owner}_bot_{secrets.token_hex(16)}", name)
     bot.kind = "Bot"
     if kind == "project":
-        request.project.members[bot.login] = Level(level).role
+        request.project.members[bot.login] = AccessLevel(level).role
     else:
-        request.group.roles[bot.login] = Level(level).role
+        request.group.roles[bot.login] = AccessLevel(level).role
     made = request.tokens.make(
         bot,
         name,
@@ -274,7 +282,7 @@ def _place(request: ApiRequest) -> tuple[str, int]:
     return "group", request.group.account.id
 
 
-def _level(request: ApiRequest) -> Level:
+def _level(request: ApiRequest) -> AccessLevel:
     if request.template.startswith("/projects/"):
         return request.level
     return levels.group_level(request.state, request.group, request.user)

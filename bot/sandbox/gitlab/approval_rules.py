@@ -15,20 +15,20 @@ from bot.sandbox.gitlab.merge_requests import at
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, page, route
 from bot.sandbox.gitlab.rules import approvals, status_checks
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import ULTIMATE, Level, ProtectedRef
+from bot.sandbox.records.gitlab import ULTIMATE, AccessLevel, ProtectedRef
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.premium import ApprovalRule, StatusCheck
 
 _RULES = "/projects/{id}/approval_rules"
 _CHECKS = "/projects/{id}/external_status_checks"
 _MR = "/projects/{id}/merge_requests/{iid}"
-_MAINTAINER = at_least(Level.MAINTAINER)
+_MAINTAINER = at_least(AccessLevel.MAINTAINER)
 
 
 # Approval rules.
 
 
-@route("GET", _RULES, at_least(Level.DEVELOPER))
+@route("GET", _RULES, at_least(AccessLevel.DEVELOPER))
 def list_rules(request: ApiRequest) -> ApiResponse:
     """The rules of a project; Premium."""
     return page(request, list(_rules(request).values()), lambda rule: _rule(request, rule))
@@ -48,7 +48,7 @@ def add_rule(request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=201, body=_rule(request, made))
 
 
-@route("GET", f"{_RULES}/{{rule_id}}", at_least(Level.DEVELOPER))
+@route("GET", f"{_RULES}/{{rule_id}}", at_least(AccessLevel.DEVELOPER))
 def get_rule(request: ApiRequest) -> ApiResponse:
     """One rule."""
     return ApiResponse(body=_rule(request, _found(request)))
@@ -126,7 +126,7 @@ def _branches(request: ApiRequest, names: list[str]) -> list[Json]:
 # External status checks.
 
 
-@route("GET", _CHECKS, at_least(Level.DEVELOPER))
+@route("GET", _CHECKS, at_least(AccessLevel.DEVELOPER))
 def list_checks(request: ApiRequest) -> ApiResponse:
     """The services that are asked about merge requests; Ultimate."""
     return page(request, list(_checks(request).values()), lambda check: _check(request, check))
@@ -166,7 +166,7 @@ def answers(request: ApiRequest) -> ApiResponse:
     )
 
 
-@route("POST", f"{_MR}/status_check_responses", at_least(Level.DEVELOPER))
+@route("POST", f"{_MR}/status_check_responses", at_least(AccessLevel.DEVELOPER))
 def respond(request: ApiRequest) -> ApiResponse:
     """Answer for a service; 409 for another commit than the head."""
     mr, given = at(request), request.input

@@ -12,7 +12,7 @@ from bot.sandbox.gitlab.errors import forbidden, missing
 from bot.sandbox.gitlab.merge_requests import at
 from bot.sandbox.gitlab.routing import CODE, WITH_CODE, ApiRequest, at_least, route
 from bot.sandbox.gitlab.rules import approvals
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 
 _PROJECT = "/projects/{id}/approvals"
 _MR = "/projects/{id}/merge_requests/{iid}"
@@ -34,7 +34,7 @@ def get_settings(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=_settings(request))
 
 
-@route("POST", _PROJECT, at_least(Level.MAINTAINER))
+@route("POST", _PROJECT, at_least(AccessLevel.MAINTAINER))
 def set_settings(request: ApiRequest) -> ApiResponse:
     """Change how approvals are dealt with; Premium."""
     _settings(request)
@@ -81,7 +81,7 @@ def unapprove(request: ApiRequest) -> ApiResponse:
 @route("PUT", f"{_MR}/reset_approvals", WITH_CODE)
 def reset(request: ApiRequest) -> ApiResponse:
     """Take all approvals back, as bots may."""
-    if request.user.kind != "Bot" or request.level < Level.DEVELOPER:
+    if request.user.kind != "Bot" or request.level < AccessLevel.DEVELOPER:
         raise forbidden()
     approvals.reset(request.state, at(request), request.user)
     return ApiResponse(status=202, body={"message": "202 Accepted"})

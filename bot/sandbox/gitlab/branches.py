@@ -15,7 +15,7 @@ from bot.sandbox.git.objects import Tag
 from bot.sandbox.gitlab import commit_json, protection
 from bot.sandbox.gitlab.errors import bad_request, forbidden, missing, not_allowed
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, listed, route
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.rules.refs import well_formed
 
@@ -23,7 +23,7 @@ _BRANCHES = "/projects/{id}/repository/branches"
 _BRANCH = f"{_BRANCHES}/{{branch}}"
 _TAGS = "/projects/{id}/repository/tags"
 _TAG = f"{_TAGS}/{{tag_name}}"
-_DEVELOPER = at_least(Level.DEVELOPER)
+_DEVELOPER = at_least(AccessLevel.DEVELOPER)
 
 
 @route("GET", _BRANCHES, CODE)

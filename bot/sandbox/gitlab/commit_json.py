@@ -18,7 +18,7 @@ from bot.sandbox.git.objects import Commit
 from bot.sandbox.gitlab import protection
 from bot.sandbox.gitlab.json import Json, project_html, stamp
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level, ProtectedRef
+from bot.sandbox.records.gitlab import AccessLevel, ProtectedRef
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
 
@@ -112,7 +112,7 @@ def branch(state: Context, links: Links, repo: Repository, name: str, viewer: Us
 
 
 def _developers(rules: list[ProtectedRef], what: str) -> bool:
-    return any(a.level is Level.DEVELOPER for rule in rules for a in getattr(rule, what))
+    return any(a.level is AccessLevel.DEVELOPER for rule in rules for a in getattr(rule, what))
 
 
 def tag(state: Context, links: Links, repo: Repository, name: str) -> Json:

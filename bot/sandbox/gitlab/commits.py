@@ -23,7 +23,7 @@ from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.json import Json, project_html
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, last_shown, page, route
 from bot.sandbox.gitlab.rules.pipelines import on_commit
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.refs import ZERO, RefChange
 
 _COMMITS = "/projects/{id}/repository/commits"
@@ -71,7 +71,7 @@ def list_commits(request: ApiRequest) -> ApiResponse:
     return page(request, shas, shown, counted=False)
 
 
-@route("POST", _COMMITS, at_least(Level.DEVELOPER))
+@route("POST", _COMMITS, at_least(AccessLevel.DEVELOPER))
 def create_commit(request: ApiRequest) -> ApiResponse:
     """Make a commit from actions on files, at a branch or at a new one."""
     branch, message = request.input.filled("branch"), request.input.filled("commit_message")

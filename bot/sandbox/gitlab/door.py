@@ -11,7 +11,7 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.gitlab import levels, protection
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.pushing import Received
@@ -66,7 +66,7 @@ class GitLabVisitor:
             raise RefusedError(403, "You are not allowed to download code from this project.")
         if writes and repo.archived:
             raise RefusedError(403, "You can't push code to an archived project.")
-        if writes and level < Level.DEVELOPER:
+        if writes and level < AccessLevel.DEVELOPER:
             raise RefusedError(403, "You are not allowed to push code to this project.")
 
     def judge(self, repo: Repository, change: RefChange, received: Received) -> PushVerdict:

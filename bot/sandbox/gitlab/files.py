@@ -16,12 +16,12 @@ from bot.sandbox.gitlab.commits import commit_actions, last_commit
 from bot.sandbox.gitlab.errors import missing
 from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.json import Json
-from bot.sandbox.gitlab.routing import ApiRequest, Need, at_least, listed, route
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.gitlab.routing import AccessRequirement, ApiRequest, at_least, listed, route
+from bot.sandbox.records.gitlab import AccessLevel
 
 _FILE = "/projects/{id}/repository/files/{file_path}"
-_READ = Need(code=True, scopes=("api", "read_api", "read_repository"))
-_DEVELOPER = at_least(Level.DEVELOPER)
+_READ = AccessRequirement(code=True, scopes=("api", "read_api", "read_repository"))
+_DEVELOPER = at_least(AccessLevel.DEVELOPER)
 
 
 @route("GET", _FILE, _READ)

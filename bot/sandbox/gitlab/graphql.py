@@ -11,12 +11,12 @@ from typing import Any
 from graphql import build_schema, graphql_sync
 
 from bot.sandbox.api import ApiResponse
-from bot.sandbox.gitlab.routing import ApiRequest, Need, route
+from bot.sandbox.gitlab.routing import AccessRequirement, ApiRequest, route
 from bot.sandbox.gitlab.rules import merging
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.merge_requests import MergeRequest, Note
 
-_NEED = Need(signed_in=True, scopes=("api", "read_api"))
+_NEED = AccessRequirement(signed_in=True, scopes=("api", "read_api"))
 
 _SCHEMA = build_schema(
     """

@@ -19,7 +19,7 @@ from bot.sandbox.gitlab.deliveries import Told
 from bot.sandbox.gitlab.errors import forbidden, missing, refused, unprocessable
 from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
 from bot.sandbox.gitlab.routing import ADMIN, ApiRequest, at_least, page, route
-from bot.sandbox.records.gitlab import Level, WebHook
+from bot.sandbox.records.gitlab import AccessLevel, WebHook
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.sending import SentHook, is_address
@@ -55,8 +55,8 @@ SYSTEM_EVENTS = (
 )
 """What system hooks may be told to hear; notes are not among it."""
 
-_MAINTAINER = at_least(Level.MAINTAINER)
-_OWNER = at_least(Level.OWNER)
+_MAINTAINER = at_least(AccessLevel.MAINTAINER)
+_OWNER = at_least(AccessLevel.OWNER)
 _KNOWN = {"project": EVENTS, "group": (*EVENTS, *GROUP_EVENTS), "system": SYSTEM_EVENTS}
 _AT_FIRST = {"project": ("push_events",), "group": ("push_events",), "system": ()}
 _BODY_SHOWN = 25_000  # characters of an answer that the log keeps

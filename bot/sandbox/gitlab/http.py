@@ -52,9 +52,9 @@ from bot.sandbox.gitlab.errors import (
     unauthorized,
 )
 from bot.sandbox.gitlab.inputs import Inputs
-from bot.sandbox.gitlab.routing import ApiRequest, Need, Route, allowed_methods, find
+from bot.sandbox.gitlab.routing import AccessRequirement, ApiRequest, Route, allowed_methods, find
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.rate_limits import Throttle
 from bot.sandbox.rules.state import ForgeState
@@ -221,7 +221,7 @@ class GitLabApi(Api[Route, GitLabCaller]):
     def _throttle(self) -> Throttle:
         return self._faults.throttle or self._unlimited
 
-    def _check_caller(self, request: ApiRequest, need: Need) -> None:
+    def _check_caller(self, request: ApiRequest, need: AccessRequirement) -> None:
         """Refuse nobody, and tokens without the scope."""
         caller = request.caller
         if caller.user is None and (need.signed_in or need.level):
@@ -231,7 +231,9 @@ class GitLabApi(Api[Route, GitLabCaller]):
         if need.admin and request.user.id not in request.state.data.gitlab.admins:
             raise forbidden()
 
-    def _check_project(self, request: ApiRequest, repo: Repository, need: Need) -> None:
+    def _check_project(
+        self, request: ApiRequest, repo: Repository, need: AccessRequirement
+    ) -> None:
         state, user, token = request.state, request.caller.user, request.caller.token
         bound = token is not None and token.kind == "project" and token.owner_id != repo.id
         if not levels.sees(state, repo, user) or (bound and repo.private):
@@ -241,11 +243,11 @@ class GitLabApi(Api[Route, GitLabCaller]):
             raise forbidden()
         if level < need.level:
             raise forbidden()
-        archived_too = level >= Level.MAINTAINER and request.template in _OF_ARCHIVED
+        archived_too = level >= AccessLevel.MAINTAINER and request.template in _OF_ARCHIVED
         if repo.archived and request.method != "GET" and not archived_too:
             raise forbidden()
 
-    def _check_group(self, request: ApiRequest, need: Need) -> None:
+    def _check_group(self, request: ApiRequest, need: AccessRequirement) -> None:
         level = levels.group_level(request.state, request.group, request.caller.user)
         if level < need.level:
             raise forbidden()

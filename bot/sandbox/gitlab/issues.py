@@ -12,7 +12,7 @@ from bot.sandbox.gitlab.errors import bad_parameter, forbidden
 from bot.sandbox.gitlab.merge_requests import changed_others
 from bot.sandbox.gitlab.routing import SEEN, SIGNED_IN, ApiRequest, at_least, page, route
 from bot.sandbox.gitlab.rules import issues, labels
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Issue
 from bot.sandbox.records.talk import Label
 
@@ -101,7 +101,7 @@ def update_issue(request: ApiRequest) -> ApiResponse:
     if not any(name in given for name in _EDITABLE):
         words = "are missing, at least one parameter must be provided"
         raise bad_parameter(f"{', '.join(_EDITABLE)} {words}")
-    if issue.user is not request.user and request.level < Level.REPORTER:
+    if issue.user is not request.user and request.level < AccessLevel.REPORTER:
         raise forbidden()
     locked = given.flag("discussion_locked")
     if locked is not None:
@@ -118,7 +118,7 @@ def update_issue(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=talk.issue(request.links, issue, request.user))
 
 
-@route("DELETE", _ISSUE, at_least(Level.OWNER))
+@route("DELETE", _ISSUE, at_least(AccessLevel.OWNER))
 def delete_issue(request: ApiRequest) -> ApiResponse:
     """Take an issue away; its number is never given again."""
     issue = _issue(request)
@@ -137,7 +137,7 @@ def list_labels(request: ApiRequest) -> ApiResponse:
     return page(request, found, lambda one: more.label(request.project, one))
 
 
-@route("POST", _LABELS, at_least(Level.REPORTER))
+@route("POST", _LABELS, at_least(AccessLevel.REPORTER))
 def create_label(request: ApiRequest) -> ApiResponse:
     """Make a label; 409 for a name that is taken."""
     given = request.input
@@ -161,7 +161,7 @@ def get_label(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=more.label(request.project, _label(request)))
 
 
-@route("PUT", _LABEL, at_least(Level.REPORTER))
+@route("PUT", _LABEL, at_least(AccessLevel.REPORTER))
 def update_label(request: ApiRequest) -> ApiResponse:
     """Change a label's name, color or description."""
     found, given = _label(request), request.input
@@ -174,7 +174,7 @@ def update_label(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=more.label(request.project, found))
 
 
-@route("DELETE", _LABEL, at_least(Level.REPORTER))
+@route("DELETE", _LABEL, at_least(AccessLevel.REPORTER))
 def delete_label(request: ApiRequest) -> ApiResponse:
     """Take a label away."""
     labels.delete(request.project, _label(request))

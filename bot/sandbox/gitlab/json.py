@@ -9,7 +9,7 @@ from urllib.parse import quote
 from bot.sandbox.api import Links
 from bot.sandbox.gitlab import levels
 from bot.sandbox.records.accounts import Organization, User
-from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE, Level, level_of
+from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE, AccessLevel, level_of
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
 
@@ -281,12 +281,12 @@ def _share(state: Context, path: str, role: Any) -> Json:
 
 def _permissions(state: Context, repo: Repository, viewer: User) -> Json:
     own = repo.members.get(viewer.login)
-    member = level_of(own) if own else Level.NO_ACCESS
-    direct = Level.OWNER if viewer is repo.owner else member
+    member = level_of(own) if own else AccessLevel.NO_ACCESS
+    direct = AccessLevel.OWNER if viewer is repo.owner else member
     group = state.data.organizations.get(repo.owner.login.lower())
-    of_group = level_of(group.role(repo.id, viewer)) if group else Level.NO_ACCESS
+    of_group = level_of(group.role(repo.id, viewer)) if group else AccessLevel.NO_ACCESS
 
-    def shown(level: Level) -> Json | None:
+    def shown(level: AccessLevel) -> Json | None:
         return {"access_level": int(level), "notification_level": 3} if level else None
 
     return {"project_access": shown(direct), "group_access": shown(of_group)}

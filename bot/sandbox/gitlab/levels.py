@@ -7,36 +7,36 @@ from __future__ import annotations
 
 from bot.sandbox.gitlab.errors import missing
 from bot.sandbox.records.accounts import Organization, User
-from bot.sandbox.records.gitlab import PREMIUM, TIERS, Level, level_of
+from bot.sandbox.records.gitlab import PREMIUM, TIERS, AccessLevel, level_of
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
 
 
-def level(state: Context, repo: Repository, user: User | None) -> Level:
+def level(state: Context, repo: Repository, user: User | None) -> AccessLevel:
     """What an account may do in a project; NO_ACCESS for who is no member, however public."""
     if user is None or user.id in state.data.gitlab.blocked:
-        return Level.NO_ACCESS
+        return AccessLevel.NO_ACCESS
     if user.id in state.data.gitlab.admins:
-        return Level.OWNER
+        return AccessLevel.OWNER
     return level_of(state.member_role(repo, user))
 
 
 def sees(state: Context, repo: Repository, user: User | None) -> bool:
     """Whether an account may know of a project."""
-    return not repo.private or level(state, repo, user) >= Level.GUEST
+    return not repo.private or level(state, repo, user) >= AccessLevel.GUEST
 
 
 def reads_code(state: Context, repo: Repository, user: User | None) -> bool:
     """Whether an account may read files and merge requests: guests of private projects do not."""
-    return not repo.private or level(state, repo, user) >= Level.REPORTER
+    return not repo.private or level(state, repo, user) >= AccessLevel.REPORTER
 
 
-def group_level(state: Context, group: Organization, user: User | None) -> Level:
+def group_level(state: Context, group: Organization, user: User | None) -> AccessLevel:
     """What an account may do in a group."""
     if user is None or user.id in state.data.gitlab.blocked:
-        return Level.NO_ACCESS
+        return AccessLevel.NO_ACCESS
     if user.id in state.data.gitlab.admins:
-        return Level.OWNER
+        return AccessLevel.OWNER
     return level_of(group.role(0, user))  # no project has the number 0: no team speaks for it
 
 

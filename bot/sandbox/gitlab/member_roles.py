@@ -13,12 +13,12 @@ from bot.sandbox.gitlab.errors import bad_parameter, bad_request, forbidden, mis
 from bot.sandbox.gitlab.json import Json
 from bot.sandbox.gitlab.routing import ADMIN, ApiRequest, page, route
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import ULTIMATE, Level
+from bot.sandbox.records.gitlab import ULTIMATE, AccessLevel
 from bot.sandbox.records.premium import CustomRole
 from bot.sandbox.rules.context import Context
 
 _ROLES = "/member_roles"
-_BASES = (Level.GUEST, Level.REPORTER, Level.DEVELOPER, Level.MAINTAINER)
+_BASES = (AccessLevel.GUEST, AccessLevel.REPORTER, AccessLevel.DEVELOPER, AccessLevel.MAINTAINER)
 ABILITIES = ("admin_merge_request", "admin_push_rules", "read_code", "read_vulnerability")
 """Those that the sandbox knows by name."""
 
@@ -58,7 +58,7 @@ def remove(request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=204)
 
 
-def give(request: ApiRequest, place: int, user: User, level: Level) -> None:
+def give(request: ApiRequest, place: int, user: User, level: AccessLevel) -> None:
     """Give a member the role that is named, or none.
 
     Args:

@@ -12,9 +12,15 @@ from bot.sandbox.gitlab.errors import bad_parameter, bad_request, conflict, forb
 from bot.sandbox.gitlab.json import Json, stamp
 from bot.sandbox.gitlab.routing import SEEN, SIGNED_IN, ApiRequest, at_least, page, route
 from bot.sandbox.records.accounts import Organization, Role, User
-from bot.sandbox.records.gitlab import Level, level_of
+from bot.sandbox.records.gitlab import AccessLevel, level_of
 
-_GIVEN = (Level.GUEST, Level.REPORTER, Level.DEVELOPER, Level.MAINTAINER, Level.OWNER)
+_GIVEN = (
+    AccessLevel.GUEST,
+    AccessLevel.REPORTER,
+    AccessLevel.DEVELOPER,
+    AccessLevel.MAINTAINER,
+    AccessLevel.OWNER,
+)
 _PROJECT, _GROUP = "/projects/{id}/members", "/groups/{id}/members"
 
 
@@ -33,7 +39,7 @@ def _roles(request: ApiRequest) -> dict[str, Role]:
     return roles if owner.kind == "Organization" else {owner.login: Role.ADMIN, **roles}
 
 
-def _level(request: ApiRequest, user: User) -> Level:
+def _level(request: ApiRequest, user: User) -> AccessLevel:
     """What somebody may do, inherited or not."""
     if _is_group(request):
         return level_of(request.group.role(0, user))
@@ -107,7 +113,10 @@ def _remove(request: ApiRequest) -> ApiResponse:
 
 
 _PEOPLE = SIGNED_IN
-for _path, _need in ((_PROJECT, at_least(Level.MAINTAINER)), (_GROUP, at_least(Level.OWNER))):
+for _path, _need in (
+    (_PROJECT, at_least(AccessLevel.MAINTAINER)),
+    (_GROUP, at_least(AccessLevel.OWNER)),
+):
     route("GET", f"{_path}/all", _PEOPLE)(_list_all)
     route("GET", f"{_path}/all/{{user_id}}", _PEOPLE)(_get_all)
     route("GET", _path, _PEOPLE)(_list)
@@ -143,7 +152,7 @@ def create_group(request: ApiRequest) -> ApiResponse:
     name = request.input.filled("name")
     if parent:
         above = levels.group_at(state, parent)
-        if levels.group_level(state, above, request.user) < Level.MAINTAINER:
+        if levels.group_level(state, above, request.user) < AccessLevel.MAINTAINER:
             raise forbidden()
         path = f"{above.account.login}/{path}"
     if path.lower() in state.data.users:
@@ -194,7 +203,7 @@ def list_projects(request: ApiRequest) -> ApiResponse:
     )
 
 
-@route("POST", "/projects/{id}/share", at_least(Level.MAINTAINER))
+@route("POST", "/projects/{id}/share", at_least(AccessLevel.MAINTAINER))
 def share(request: ApiRequest) -> ApiResponse:
     """Share a project with a group: its members get their own level, up to `group_access`."""
     group = levels.group_at(request.state, request.input.filled("group_id"))
@@ -203,7 +212,7 @@ def share(request: ApiRequest) -> ApiResponse:
         raise bad_parameter("group_access does not have a valid value")
     if path in request.project.shares:
         raise conflict("Group has already been taken")
-    request.project.shares[path] = Level(level).role
+    request.project.shares[path] = AccessLevel(level).role
     return ApiResponse(
         status=201,
         body={
@@ -216,7 +225,7 @@ def share(request: ApiRequest) -> ApiResponse:
     )
 
 
-@route("DELETE", "/projects/{id}/share/{group_id}", at_least(Level.MAINTAINER))
+@route("DELETE", "/projects/{id}/share/{group_id}", at_least(AccessLevel.MAINTAINER))
 def unshare(request: ApiRequest) -> ApiResponse:
     """End the sharing with a group."""
     group = levels.group_at(request.state, request.params["group_id"])
@@ -230,7 +239,7 @@ def _below(group: Organization, above: Organization) -> bool:
     return parent is not None and (parent is above or _below(parent, above))
 
 
-def _given(request: ApiRequest) -> Level:
+def _given(request: ApiRequest) -> AccessLevel:
     number = request.input.needed_number("access_level")
     if number not in _GIVEN:
         raise bad_parameter("access_level does not have a valid value")
@@ -242,10 +251,10 @@ def _given(request: ApiRequest) -> Level:
     )
     if number > own:
         raise forbidden()
-    return Level(number)
+    return AccessLevel(number)
 
 
-def _keep(request: ApiRequest, user: User, level: Level) -> None:
+def _keep(request: ApiRequest, user: User, level: AccessLevel) -> None:
     kept = request.group.roles if _is_group(request) else request.project.members
     kept[user.login] = level.role
 
@@ -265,7 +274,7 @@ def _by_login(request: ApiRequest, login: str) -> User:
     return found
 
 
-def _shown(request: ApiRequest, user: User, level: Level) -> Json:
+def _shown(request: ApiRequest, user: User, level: AccessLevel) -> Json:
     return basic.user(request.links, user) | {
         "access_level": int(level),
         "created_at": stamp(user.created_at),

@@ -19,7 +19,7 @@ from bot.sandbox.gitlab.rules import (
     merging,
     trains,
 )
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.repository import Repository, Thread
 
@@ -236,7 +236,7 @@ def changed_others(request: ApiRequest, thread: Thread) -> dict[str, Any]:
     given, state, user = request.input, request.state, request.user
     changes: dict[str, Any] = {}
     named = any(name in given for name in ("labels", "add_labels", "remove_labels"))
-    if named and request.level >= Level.REPORTER:
+    if named and request.level >= AccessLevel.REPORTER:
         changes["labels"] = labels.change(
             state,
             thread,
@@ -266,7 +266,7 @@ def _set_others(request: ApiRequest, mr: MergeRequest) -> None:
 def delete(request: ApiRequest) -> ApiResponse:
     """Take a merge request away, as owners may; its number is never given again."""
     mr = at(request)
-    if request.level < Level.OWNER:
+    if request.level < AccessLevel.OWNER:
         raise forbidden()
     repo = mr.repo
     del repo.pulls[mr.number]

@@ -19,7 +19,7 @@ from bot.sandbox.gitlab.rules import (
     quick_actions,
     threads,
 )
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest, Note, Position
 from bot.sandbox.records.repository import Comment, Thread
 
@@ -98,7 +98,7 @@ def create_note(request: ApiRequest) -> ApiResponse:
             thread,
             request.user,
             given.filled("body"),
-            internal=internal and request.level >= Level.REPORTER,
+            internal=internal and request.level >= AccessLevel.REPORTER,
         ),
     )
 

@@ -21,7 +21,7 @@ from bot.sandbox.gitlab.routing import (
     route,
 )
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Allowance, Level, ProtectedRef
+from bot.sandbox.records.gitlab import AccessLevel, Allowance, ProtectedRef
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 
@@ -77,21 +77,21 @@ def create_project(request: ApiRequest) -> ApiResponse:
         first = FileChange(path="README.md", content=f"# {name or path}\n".encode())
         state.commit_files(repo, branch, [first], "Initial commit", actor=request.user)
     if owner.kind == "Organization":
-        repo.members[request.user.login] = Level.OWNER.role
+        repo.members[request.user.login] = AccessLevel.OWNER.role
     _protect_default(request, repo)
     _set(request, repo)
     state.emit("repository", "created", repo, request.user)
     return _answer(request, repo, 201)
 
 
-@route("PUT", _PROJECT, at_least(Level.MAINTAINER))
+@route("PUT", _PROJECT, at_least(AccessLevel.MAINTAINER))
 def update_project(request: ApiRequest) -> ApiResponse:
     """Change settings; name and path, and who sees it, take an Owner."""
     state, repo, given = request.state, request.project, request.input
     path, visibility = given.text("path"), given.text("visibility")
     branch, issues = given.text("default_branch"), given.flag("issues_enabled")
     if path is not None or visibility is not None:
-        request.need(Level.OWNER)
+        request.need(AccessLevel.OWNER)
     if branch is not None and repo.branch(branch) is None:
         raise bad_request(f"Could not change HEAD: branch '{branch}' does not exist")
     _set(request, repo)
@@ -110,28 +110,28 @@ def update_project(request: ApiRequest) -> ApiResponse:
     return _answer(request, repo)
 
 
-@route("DELETE", _PROJECT, at_least(Level.OWNER))
+@route("DELETE", _PROJECT, at_least(AccessLevel.OWNER))
 def delete_project(request: ApiRequest) -> ApiResponse:
     """Take a project away."""
     request.state.delete_repository(request.project)
     return ApiResponse(status=202, body={"message": "202 Accepted"})
 
 
-@route("POST", f"{_PROJECT}/archive", at_least(Level.OWNER))
+@route("POST", f"{_PROJECT}/archive", at_least(AccessLevel.OWNER))
 def archive(request: ApiRequest) -> ApiResponse:
     """Make a project read-only."""
     request.state.admin.archive(request.project, actor=request.user)
     return _answer(request, request.project, 201)
 
 
-@route("POST", f"{_PROJECT}/unarchive", at_least(Level.OWNER))
+@route("POST", f"{_PROJECT}/unarchive", at_least(AccessLevel.OWNER))
 def unarchive(request: ApiRequest) -> ApiResponse:
     """Let a project be written again."""
     request.state.admin.archive(request.project, False, actor=request.user)
     return _answer(request, request.project, 201)
 
 
-@route("PUT", f"{_PROJECT}/transfer", at_least(Level.OWNER))
+@route("PUT", f"{_PROJECT}/transfer", at_least(AccessLevel.OWNER))
 def transfer(request: ApiRequest) -> ApiResponse:
     """Give a project to another namespace; the old path leads to it."""
     owner = _namespace(request, request.input.filled("namespace"))
@@ -176,7 +176,7 @@ def _list(request: ApiRequest, repos: list[Repository]) -> ApiResponse:
     if given.flag("membership") or least is not None:
         found = [r for r in found if levels.level(state, r, viewer) >= max(least or 0, 1)]
     if given.flag("owned"):
-        found = [r for r in found if levels.level(state, r, viewer) >= Level.OWNER]
+        found = [r for r in found if levels.level(state, r, viewer) >= AccessLevel.OWNER]
     archived, search = given.flag("archived"), (given.text("search") or "").lower()
     if archived is not None:
         found = [r for r in found if r.archived == archived]
@@ -233,7 +233,7 @@ def _namespace(request: ApiRequest, name: str | None) -> User:
     if not name or name in (str(request.user.id), request.user.login):
         return request.user
     group = levels.group_at(request.state, name)
-    if levels.group_level(request.state, group, request.user) < Level.DEVELOPER:
+    if levels.group_level(request.state, group, request.user) < AccessLevel.DEVELOPER:
         raise refused(400, {"namespace": ["is not valid"]})
     return group.account
 
@@ -254,7 +254,7 @@ def _free(request: ApiRequest, owner: User, path: str) -> None:
 def _protect_default(request: ApiRequest, repo: Repository) -> None:
     """Protect the default branch for Maintainers, as GitLab does in new projects."""
     number = request.state.next_id
-    maintainers = tuple(Allowance(id=number(), level=Level.MAINTAINER) for _ in range(2))
+    maintainers = tuple(Allowance(id=number(), level=AccessLevel.MAINTAINER) for _ in range(2))
     repo.gitlab.protected_branches[repo.default_branch] = ProtectedRef(
         id=number(), name=repo.default_branch, push=maintainers[:1], merge=maintainers[1:]
     )

@@ -16,13 +16,13 @@ from bot.sandbox.gitlab.errors import bad_parameter, bad_request, conflict, miss
 from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
 from bot.sandbox.gitlab.routing import ApiRequest, at_least, page, route
-from bot.sandbox.records.gitlab import Allowance, DeployKey, Level, ProtectedRef
+from bot.sandbox.records.gitlab import AccessLevel, Allowance, DeployKey, ProtectedRef
 
 _BRANCHES = "/projects/{id}/protected_branches"
 _TAGS = "/projects/{id}/protected_tags"
 _KEYS = "/projects/{id}/deploy_keys"
-_MAINTAINER = at_least(Level.MAINTAINER)
-_LEVELS = (Level.NO_ACCESS, Level.DEVELOPER, Level.MAINTAINER, Level.ADMIN)
+_MAINTAINER = at_least(AccessLevel.MAINTAINER)
+_LEVELS = (AccessLevel.NO_ACCESS, AccessLevel.DEVELOPER, AccessLevel.MAINTAINER, AccessLevel.ADMIN)
 
 
 # Branches.
@@ -86,7 +86,7 @@ def protect_plainly(request: ApiRequest) -> ApiResponse:
 
     def for_word(word: str) -> tuple[Allowance, ...]:
         open_ = bool(request.input.flag(word))
-        level = Level.DEVELOPER if open_ else Level.MAINTAINER
+        level = AccessLevel.DEVELOPER if open_ else AccessLevel.MAINTAINER
         return (Allowance(id=request.state.next_id(), level=level),)
 
     kept[name] = ProtectedRef(
@@ -201,7 +201,7 @@ def _allowances(request: ApiRequest, one: str, many: str) -> tuple[Allowance, ..
         raise bad_parameter(f"{one} does not have a valid value")
     made = [_entry(request, entry, many) for entry in _entries(request, many)]
     if level is not None or not made:
-        chosen = Level.MAINTAINER if level is None else Level(level)
+        chosen = AccessLevel.MAINTAINER if level is None else AccessLevel(level)
         made.insert(0, Allowance(id=request.state.next_id(), level=chosen))
     return tuple(made)
 
@@ -247,7 +247,7 @@ def _entry(request: ApiRequest, entry: Inputs, many: str) -> Allowance:
         )
     if named["user_id"] is not None:
         user = request.person(named["user_id"])
-        if levels.level(request.state, request.project, user) < Level.DEVELOPER:
+        if levels.level(request.state, request.project, user) < AccessLevel.DEVELOPER:
             raise unprocessable("Push access levels user is not a member of the project")
     key = named["deploy_key_id"]
     if key is not None and not request.project.gitlab.deploy_keys.get(key):
@@ -255,7 +255,7 @@ def _entry(request: ApiRequest, entry: Inputs, many: str) -> Allowance:
     if level is not None and level not in _LEVELS:
         raise bad_parameter(f"{many}[access_level] does not have a valid value")
     return Allowance(
-        id=request.state.next_id(), level=None if level is None else Level(level), **named
+        id=request.state.next_id(), level=None if level is None else AccessLevel(level), **named
     )
 
 
@@ -270,7 +270,7 @@ def _allowance(request: ApiRequest, allowance: Allowance) -> Json:
         words = request.state.data.gitlab.deploy_keys[allowance.deploy_key_id].title
     made: Json = {
         "id": allowance.id,
-        "access_level": Level.MAINTAINER if level is None else int(level),
+        "access_level": AccessLevel.MAINTAINER if level is None else int(level),
         "access_level_description": words,
         "deploy_key_id": allowance.deploy_key_id,
     }

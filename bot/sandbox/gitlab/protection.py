@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from bot.sandbox import refnames
 from bot.sandbox.gitlab import levels
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Allowance, Level, ProtectedRef
+from bot.sandbox.records.gitlab import AccessLevel, Allowance, ProtectedRef
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
@@ -47,7 +47,7 @@ def may_push(state: Context, repo: Repository, branch: str, user: User | None) -
     level = levels.level(state, repo, user)
     rules = branch_rules(repo, branch)
     if not rules or not repo.refs:
-        return level >= Level.DEVELOPER
+        return level >= AccessLevel.DEVELOPER
     return any(_allowed(state, repo, rule.push, user) for rule in rules)
 
 
@@ -55,7 +55,7 @@ def may_merge(state: Context, repo: Repository, branch: str, user: User | None) 
     """Whether an account may merge into a branch: by either allowance."""
     rules = branch_rules(repo, branch)
     if not rules:
-        return levels.level(state, repo, user) >= Level.DEVELOPER
+        return levels.level(state, repo, user) >= AccessLevel.DEVELOPER
     return any(
         _allowed(state, repo, rule.merge, user) or _allowed(state, repo, rule.push, user)
         for rule in rules
@@ -66,7 +66,7 @@ def may_create_tag(state: Context, repo: Repository, tag: str, user: User | None
     """Whether an account may make a tag of a name, protected or not."""
     rules = tag_rules(repo, tag)
     if not rules:
-        return levels.level(state, repo, user) >= Level.DEVELOPER
+        return levels.level(state, repo, user) >= AccessLevel.DEVELOPER
     return any(_allowed(state, repo, rule.push, user) for rule in rules)
 
 
@@ -89,7 +89,7 @@ def refusal(
         forced: Whether the old tip is left behind; asked only where it matters.
         web: Whether it comes by the API or a page, which may delete what git may not.
     """
-    if levels.level(state, repo, user) < Level.DEVELOPER:
+    if levels.level(state, repo, user) < AccessLevel.DEVELOPER:
         return "You are not allowed to push code to this project."
     if refnames.is_branch(change.ref):
         return _branch_refusal(state, repo, change, user, forced, web=web)
@@ -115,7 +115,7 @@ def _branch_refusal(
         return "You cannot create a branch with a SHA-1 or SHA-256 branch name."
     if not rules:
         return ""
-    if change.deletes and levels.level(state, repo, user) < Level.MAINTAINER:
+    if change.deletes and levels.level(state, repo, user) < AccessLevel.MAINTAINER:
         return (
             "You are not allowed to delete protected branches from this project."
             " Only a project maintainer or owner can delete a protected branch."
@@ -134,7 +134,7 @@ def _tag_refusal(
     state: Context, repo: Repository, change: RefChange, user: User | None, *, web: bool
 ) -> str:
     rules = tag_rules(repo, refnames.tag_name(change.ref))
-    maintains = levels.level(state, repo, user) >= Level.MAINTAINER
+    maintains = levels.level(state, repo, user) >= AccessLevel.MAINTAINER
     if not change.creates and not maintains and not rules:
         # Whoever may push may also take a tag away that nothing protects, but not move it.
         moved = "You are not allowed to change existing tags on this project."
@@ -164,14 +164,14 @@ def _allowed(
 def _fits(state: Context, repo: Repository, allowance: Allowance, user: User) -> bool:
     level = levels.level(state, repo, user)
     if allowance.user_id is not None:
-        return allowance.user_id == user.id and level >= Level.DEVELOPER
+        return allowance.user_id == user.id and level >= AccessLevel.DEVELOPER
     if allowance.group_id is not None:
         group = levels.group_at(state, str(allowance.group_id))
-        return levels.group_level(state, group, user) >= Level.DEVELOPER
+        return levels.group_level(state, group, user) >= AccessLevel.DEVELOPER
     if allowance.deploy_key_id is not None:
         key = state.data.gitlab.deploy_keys[allowance.deploy_key_id]
         pushes = repo.gitlab.deploy_keys.get(key.id, False)
-        return pushes and key.user_id == user.id and level >= Level.DEVELOPER
-    if allowance.level is None or allowance.level is Level.NO_ACCESS:
+        return pushes and key.user_id == user.id and level >= AccessLevel.DEVELOPER
+    if allowance.level is None or allowance.level is AccessLevel.NO_ACCESS:
         return False
     return level >= allowance.level

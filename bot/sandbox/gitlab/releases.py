@@ -11,7 +11,7 @@ from bot.sandbox.gitlab import release_json as more
 from bot.sandbox.gitlab.errors import bad_parameter, missing
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, page, route
 from bot.sandbox.gitlab.rules import releases
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.pipelines import Deployment, Environment
 from bot.sandbox.records.repository import Release
 
@@ -35,7 +35,7 @@ def list_releases(request: ApiRequest) -> ApiResponse:
     return page(request, found, lambda one: more.release(request.state, request.links, repo, one))
 
 
-@route("POST", _RELEASES, at_least(Level.DEVELOPER))
+@route("POST", _RELEASES, at_least(AccessLevel.DEVELOPER))
 def create_release(request: ApiRequest) -> ApiResponse:
     """Make a release of a tag, which is made from `ref` where it is missing."""
     given = request.input
@@ -63,7 +63,7 @@ def get_release(request: ApiRequest) -> ApiResponse:
     return _shown(request, _release(request))
 
 
-@route("PUT", _RELEASE, at_least(Level.DEVELOPER))
+@route("PUT", _RELEASE, at_least(AccessLevel.DEVELOPER))
 def update_release(request: ApiRequest) -> ApiResponse:
     """Change a release's name or text."""
     found, given = _release(request), request.input
@@ -72,7 +72,7 @@ def update_release(request: ApiRequest) -> ApiResponse:
     return _shown(request, found)
 
 
-@route("DELETE", _RELEASE, at_least(Level.DEVELOPER))
+@route("DELETE", _RELEASE, at_least(AccessLevel.DEVELOPER))
 def delete_release(request: ApiRequest) -> ApiResponse:
     """Take a release away; its tag stays."""
     found = _release(request)
@@ -95,7 +95,7 @@ def list_deployments(request: ApiRequest) -> ApiResponse:
     return page(request, found, lambda one: more.deployment(request.links, repo, one))
 
 
-@route("POST", _DEPLOYMENTS, at_least(Level.DEVELOPER))
+@route("POST", _DEPLOYMENTS, at_least(AccessLevel.DEVELOPER))
 def create_deployment(request: ApiRequest) -> ApiResponse:
     """Tell of a deployment; its environment is made where it is missing."""
     given = request.input
@@ -136,7 +136,7 @@ def get_deployment(request: ApiRequest) -> ApiResponse:
     return _deployed(request, _deployment(request))
 
 
-@route("PUT", _DEPLOYMENT, at_least(Level.DEVELOPER))
+@route("PUT", _DEPLOYMENT, at_least(AccessLevel.DEVELOPER))
 def update_deployment(request: ApiRequest) -> ApiResponse:
     """Tell how a deployment went on."""
     found = _deployment(request)
@@ -156,7 +156,7 @@ def list_environments(request: ApiRequest) -> ApiResponse:
     return page(request, found, lambda one: more.environment(repo, one))
 
 
-@route("POST", _ENVIRONMENTS, at_least(Level.DEVELOPER))
+@route("POST", _ENVIRONMENTS, at_least(AccessLevel.DEVELOPER))
 def create_environment(request: ApiRequest) -> ApiResponse:
     """Make an environment; 400 for a name that is taken."""
     name = request.input.filled("name")

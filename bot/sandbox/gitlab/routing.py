@@ -17,7 +17,7 @@ from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing, unautho
 from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
 from bot.sandbox.records.accounts import Organization, User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Repository
 
 _MOST_PER_PAGE = 100
@@ -26,7 +26,7 @@ _MOST_COUNTED = 10_000  # GitLab does not say how many there are of more
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class AccessRequirement:
     """What an operation needs of its caller, in the project or group of its path.
 
     Attributes:
@@ -37,28 +37,28 @@ class Need:
         scopes: Scopes one of which the token must have; None for `api`, and `read_api` to read.
     """
 
-    level: Level = Level.NO_ACCESS
+    level: AccessLevel = AccessLevel.NO_ACCESS
     code: bool = False
     signed_in: bool = False
     admin: bool = False
     scopes: tuple[str, ...] | None = None
 
 
-SEEN = Need()
+SEEN = AccessRequirement()
 """Whoever sees the project or group; anybody where there is none."""
-CODE = Need(code=True)
+CODE = AccessRequirement(code=True)
 """Whoever may read the project's code."""
-SIGNED_IN = Need(signed_in=True)
+SIGNED_IN = AccessRequirement(signed_in=True)
 """Whoever has an account and sees the project."""
-WITH_CODE = Need(signed_in=True, code=True)
+WITH_CODE = AccessRequirement(signed_in=True, code=True)
 """Whoever has an account and may read the project's code."""
-ADMIN = Need(signed_in=True, admin=True)
+ADMIN = AccessRequirement(signed_in=True, admin=True)
 """Administrators of the instance."""
 
 
-def at_least(level: Level) -> Need:
+def at_least(level: AccessLevel) -> AccessRequirement:
     """Members with an access level, or more."""
-    return Need(level=level, signed_in=True)
+    return AccessRequirement(level=level, signed_in=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class ApiRequest(RoutedRequest[GitLabCaller, DeliveryPublisher]):
         return self.caller.user
 
     @property
-    def level(self) -> Level:
+    def level(self) -> AccessLevel:
         """What the caller may do in the project as a member."""
         return levels.level(self.state, self.project, self.caller.user)
 
@@ -99,7 +99,7 @@ class ApiRequest(RoutedRequest[GitLabCaller, DeliveryPublisher]):
         """Whether the caller may read a project's code and merge requests."""
         return levels.reads_code(self.state, repo, self.caller.user)
 
-    def need(self, level: Level) -> None:
+    def need(self, level: AccessLevel) -> None:
         """Refuse a caller with a lesser level in the project; 403."""
         if self.level < level:
             raise forbidden()
@@ -123,7 +123,7 @@ _SPELLED = {"iid": "merge_request_iid"}
 Handler = Callable[[ApiRequest], ApiResponse]
 
 
-Route = operations.Route[Handler, Need]
+Route = operations.Route[Handler, AccessRequirement]
 
 
 def _regex(template: str) -> str:
@@ -131,10 +131,12 @@ def _regex(template: str) -> str:
     return re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template))
 
 
-_ROUTES = operations.Routes[Handler, Need](_regex)
+_ROUTES = operations.Routes[Handler, AccessRequirement](_regex)
 
 
-def route(method: str, template: str, need: Need = SEEN) -> Callable[[Handler], Handler]:
+def route(
+    method: str, template: str, need: AccessRequirement = SEEN
+) -> Callable[[Handler], Handler]:
     """Make a function the handler of an operation."""
 
     def remember(handler: Handler) -> Handler:

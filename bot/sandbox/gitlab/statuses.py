@@ -11,13 +11,13 @@ from bot.sandbox.gitlab import protection, status_json
 from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, page, route
 from bot.sandbox.gitlab.rules import merge_requests, merging, pipelines, trains
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.pipelines import FINISHED, JobStatus, Pipeline
 
 _PIPELINE = "/projects/{id}/pipelines/{pipeline_id}"
 
 
-@route("POST", "/projects/{id}/statuses/{sha}", at_least(Level.DEVELOPER))
+@route("POST", "/projects/{id}/statuses/{sha}", at_least(AccessLevel.DEVELOPER))
 def set_status(request: ApiRequest) -> ApiResponse:
     """Set a commit's status."""
     given, repo = request.input, request.project
@@ -112,7 +112,7 @@ def get_pipeline(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=status_json.pipeline(request.links, found, request.project))
 
 
-@route("DELETE", _PIPELINE, at_least(Level.OWNER))
+@route("DELETE", _PIPELINE, at_least(AccessLevel.OWNER))
 def delete_pipeline(request: ApiRequest) -> ApiResponse:
     """Take a pipeline away with its statuses."""
     del request.project.gitlab.pipelines[_pipeline(request).id]

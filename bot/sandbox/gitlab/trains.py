@@ -13,7 +13,7 @@ from bot.sandbox.gitlab.json import Json, stamp
 from bot.sandbox.gitlab.merge_requests import at
 from bot.sandbox.gitlab.routing import ApiRequest, at_least, page, route
 from bot.sandbox.gitlab.rules import merging, trains
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest
 
 _TRAINS = "/projects/{id}/merge_trains"
@@ -41,7 +41,7 @@ def _car(request: ApiRequest, mr: MergeRequest) -> Json:
     }
 
 
-@route("GET", f"{_TRAINS}/{{branch}}", at_least(Level.DEVELOPER))
+@route("GET", f"{_TRAINS}/{{branch}}", at_least(AccessLevel.DEVELOPER))
 def list_cars(request: ApiRequest) -> ApiResponse:
     """Merge requests on the train of a branch, the last one first unless `sort` is `asc`."""
     trains.enabled(request.state, request.project)
@@ -53,13 +53,13 @@ def list_cars(request: ApiRequest) -> ApiResponse:
     return page(request, found, lambda mr: _car(request, mr))
 
 
-@route("GET", _CAR, at_least(Level.DEVELOPER))
+@route("GET", _CAR, at_least(AccessLevel.DEVELOPER))
 def get_car(request: ApiRequest) -> ApiResponse:
     """A merge request's place on its train; 404 where it is on none."""
     return ApiResponse(body=_car(request, at(request)))
 
 
-@route("POST", _CAR, at_least(Level.DEVELOPER))
+@route("POST", _CAR, at_least(AccessLevel.DEVELOPER))
 def add_car(request: ApiRequest) -> ApiResponse:
     """Put a merge request on the train of its target branch."""
     mr, given = at(request), request.input

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import json as basic
-from bot.sandbox.gitlab.routing import SIGNED_IN, ApiRequest, Need, page, route
+from bot.sandbox.gitlab.routing import SIGNED_IN, AccessRequirement, ApiRequest, page, route
 from bot.sandbox.records.gitlab import FREE
 
-_SELF = Need(signed_in=True, scopes=("api", "read_api", "read_user"))
+_SELF = AccessRequirement(signed_in=True, scopes=("api", "read_api", "read_user"))
 _REVISION = "5a0b1c2d3e4"
 
 
@@ -19,7 +19,9 @@ def get_version(request: ApiRequest) -> ApiResponse:
     )
 
 
-@route("GET", "/metadata", Need(signed_in=True, scopes=("api", "read_api", "read_user")))
+@route(
+    "GET", "/metadata", AccessRequirement(signed_in=True, scopes=("api", "read_api", "read_user"))
+)
 def get_metadata(request: ApiRequest) -> ApiResponse:
     """Version and edition of the instance."""
     return ApiResponse(

@@ -117,7 +117,7 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class CheckAnnotation:
     """One annotation of a check run.
 
     Attributes:
@@ -153,7 +153,7 @@ class DiffLine:
     old: int | None = None
     new: int | None = None
     text: str = ""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CheckAnnotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class ShownDiff:
     old_path: str | None = None
     status: str = "modified"
     lines: tuple[DiffLine, ...] = ()
-    elsewhere: tuple[Note, ...] = field(default=())
+    elsewhere: tuple[CheckAnnotation, ...] = field(default=())
 
     @property
     def added(self) -> int:
@@ -193,7 +193,7 @@ class ShownDiff:
 def shown_diff(
     path: str,
     patch: str | None,
-    notes: Iterable[Note] = (),
+    notes: Iterable[CheckAnnotation] = (),
     *,
     status: str = "modified",
     old_path: str | None = None,
@@ -207,7 +207,7 @@ def shown_diff(
         status: What happened to the file.
         old_path: Path before, if it was renamed.
     """
-    here: dict[int, list[Note]] = {}
+    here: dict[int, list[CheckAnnotation]] = {}
     for note in notes:
         if note.path == path:
             here.setdefault(note.line, []).append(note)

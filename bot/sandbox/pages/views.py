@@ -16,7 +16,7 @@ from bot.sandbox import refnames
 from bot.sandbox.errors import not_found
 from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Commit, TreeEntry
-from bot.sandbox.pages.markup import Note, ShownDiff, shown_diff
+from bot.sandbox.pages.markup import CheckAnnotation, ShownDiff, shown_diff
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Review, Thread
 from bot.sandbox.records.talk import Reaction, TimelineEvent
@@ -295,10 +295,10 @@ def merge_box(state: ForgeState, pull: Pull) -> MergeBox:
     )
 
 
-def notes(found: Sequence[ShownCheck]) -> list[Note]:
+def notes(found: Sequence[ShownCheck]) -> list[CheckAnnotation]:
     """Annotations of all checks."""
     return [
-        Note(
+        CheckAnnotation(
             check=check.name,
             path=note.path,
             line=note.end_line,

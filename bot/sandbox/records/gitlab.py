@@ -19,7 +19,7 @@ TIERS = (FREE, PREMIUM, ULTIMATE)
 """Editions, each with what the ones before have."""
 
 
-class Level(IntEnum):
+class AccessLevel(IntEnum):
     """What a member may do, as GitLab numbers it; each is one of the forge's roles.
 
     Source: https://docs.gitlab.com/api/access_requests/#valid-access-levels
@@ -41,16 +41,16 @@ class Level(IntEnum):
     @property
     def word(self) -> str:
         """How protected refs describe it: `Maintainers`, `No one`."""
-        if self is Level.NO_ACCESS:
+        if self is AccessLevel.NO_ACCESS:
             return "No one"
-        if self is Level.DEVELOPER:
+        if self is AccessLevel.DEVELOPER:
             return "Developers + Maintainers"
         return f"{self.name.capitalize()}s"
 
 
-def level_of(role: Role) -> Level:
+def level_of(role: Role) -> AccessLevel:
     """The access level that a role is."""
-    return Level(role * 10)
+    return AccessLevel(role * 10)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -84,7 +84,7 @@ class Allowance:
     """Who may do something with a protected ref: one of these, the others None."""
 
     id: int
-    level: Level | None = None
+    level: AccessLevel | None = None
     user_id: int | None = None
     group_id: int | None = None
     deploy_key_id: int | None = None

@@ -16,7 +16,7 @@ from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.memory import Data, Installation, InstallationToken
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
-from bot.sandbox.rules.permissions import Need, granted, grants
+from bot.sandbox.rules.permissions import PermissionRequirement, granted, grants
 
 _TOKEN_LIFE = timedelta(hours=1)  # GitHub's life of an installation token
 _LONGEST_JWT = 600  # GitHub: an App's JWT may live ten minutes
@@ -112,7 +112,7 @@ class Accounts:
         self._state.data.installation_tokens[token] = made
         return token, made
 
-    def allow(self, caller: Caller, need: Need, repo: Repository | None) -> None:
+    def allow(self, caller: Caller, need: PermissionRequirement, repo: Repository | None) -> None:
         """Refuse a call that its caller may not make.
 
         Raises:
@@ -138,12 +138,12 @@ class Accounts:
         """Whether a caller may know that a repository is there."""
         try:
             self._see(caller, repo, public=False)
-            self.allow(caller, Need(), repo)
+            self.allow(caller, PermissionRequirement(), repo)
         except RefusedError:
             return False
         return True
 
-    def _allow_installation(self, token: InstallationToken, need: Need) -> None:
+    def _allow_installation(self, token: InstallationToken, need: PermissionRequirement) -> None:
         if token.installation.suspended_at is not None:
             raise RefusedError(403, "This installation has been suspended")
         if need.app in ("", "app"):
@@ -151,7 +151,9 @@ class Accounts:
         if need.app == "user" or not granted(token.permissions, need.app):
             raise RefusedError(403, "Resource not accessible by integration")
 
-    def _allow_user(self, caller: Caller, need: Need, repo: Repository | None) -> None:
+    def _allow_user(
+        self, caller: Caller, need: PermissionRequirement, repo: Repository | None
+    ) -> None:
         if need.app == "app":
             raise RefusedError(403, "You must authenticate with an installation access token")
         if repo is None:

@@ -14,7 +14,7 @@ from bot.sandbox.rules.talk import Talk
 _REASONS = ("completed", "not_planned", "duplicate", "reopened")
 
 
-class Issues:
+class IssueRules:
     """Issues of a forge; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context, pulls: Pulls, talk: Talk) -> None:

@@ -18,7 +18,7 @@ from bot.sandbox.rules.administration import Administration
 from bot.sandbox.rules.checks import Checks
 from bot.sandbox.rules.context import Context
 from bot.sandbox.rules.following import Following
-from bot.sandbox.rules.issues import Issues
+from bot.sandbox.rules.issues import IssueRules
 from bot.sandbox.rules.mergeability import Mergeability
 from bot.sandbox.rules.organizations import Organizations
 from bot.sandbox.rules.protection import BranchRules
@@ -64,7 +64,7 @@ class ForgeState(Context):
         self.pulls = Pulls(self, self.rules)
         self.following = Following(self, self.pulls, self.rules)
         self.queues = MergeQueues(self, self.rules, self.checks, self.pulls)
-        self.issues = Issues(self, self.pulls, self.talk)
+        self.issues = IssueRules(self, self.pulls, self.talk)
         self.organizations = Organizations(self)
         self.admin = Administration(self)
         self.branch_listeners += [

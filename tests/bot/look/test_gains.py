@@ -11,7 +11,7 @@ from bot.look.gains import Gains
 from bot.render.port import TreeFiles
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from lifecycle.names import Sha
 from tests.bot.git.server import Remote
 from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, changed
@@ -118,7 +118,7 @@ def test_what_was_worked_out_once_is_not_worked_out_again(remote: Remote) -> Non
     class Counting(MemoryRenderer):
         async def merged(
             self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
-        ) -> MergedPackage:
+        ) -> PackageMerge:
             nonlocal asked
             asked += 1
             return await super().merged(trees, package, base, ours, theirs)

@@ -22,7 +22,7 @@ from bot.look.impact import (
     Others,
     Trial,
 )
-from bot.look.impact_places import CLOSED, MOST_ASKED, MOST_REPOSITORIES, Downstreams
+from bot.look.impact_places import CLOSED, MOST_ASKED, MOST_REPOSITORIES, TrialSites
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, UpgradeTrials, upgrades
 from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
 from cadlib.errors import PackageError
@@ -186,7 +186,7 @@ async def test_what_cannot_be_read_takes_nobodys_place() -> None:
 
     there = [ServedName(on_github(100 + i), f"closed/{i}", 1) for i in range(MOST_ASKED + 20)]
     there += [ServedName(on_github(500 + i), f"open/{i}", 1) for i in range(MOST_REPOSITORIES + 5)]
-    downstreams = Downstreams(may, clock)
+    downstreams = TrialSites(may, clock)
 
     first = await downstreams.seen(there)
     assert (len(asked), len(first.readable), len(first.closed)) == (MOST_ASKED, 0, MOST_ASKED)

@@ -17,7 +17,7 @@ from bot.forges.port import (
 from bot.look.people import People, came_to
 from bot.look.reader import MirrorReader
 from bot.look.teams import KEPT, Teams
-from lifecycle.access import AppSource, Known, Person, Role, Team, Unreadable
+from lifecycle.access import AppSource, Person, Role, Team, TriState, Unreadable
 from lifecycle.facts.commits import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -197,7 +197,7 @@ async def test_a_team_is_asked_for_once_a_minute() -> None:
     teams = Teams(cast(Forge, asked), clock)
 
     for _ in range(3):
-        assert (await teams.read("net")).has("net") is Known.YES
+        assert (await teams.read("net")).has("net") is TriState.YES
     assert asked.times == 1
     await clock.sleep(KEPT)
     await teams.read("net")

@@ -19,7 +19,7 @@ from bot.loop.dry_merges import (
 from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
 from lifecycle.facts.overview import ListedBehind
-from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.facts.update import PackageMerge, UpdateConflict
 from lifecycle.upstreams.graph import Package, Update, Upstream
 from tests.memory.clock import ManualClock
 
@@ -30,14 +30,14 @@ CLASH = UpdateConflict(path="p0/a.yaml", field="spec.size")
 class Stage:
     """A repository whose packages are all behind, and a renderer that merges them."""
 
-    def __init__(self, made: MergedPackage, seconds: float = 0) -> None:
+    def __init__(self, made: PackageMerge, seconds: float = 0) -> None:
         self.clock, self.made, self.seconds = ManualClock(), made, seconds
         self.number = 1
         self.asked: list[str] = []
         self.trees: dict[str, str] = {}
         self.fetch: Any = None
 
-    async def drafted(self, trees: Any, request: Any, sides: Any, fetch: Any) -> MergedPackage:
+    async def drafted(self, trees: Any, request: Any, sides: Any, fetch: Any) -> PackageMerge:
         """As a renderer has it."""
         self.asked.append(request.package)
         self.fetch = fetch
@@ -88,7 +88,7 @@ def merges(tags: dict[str, str] | None = None) -> DryMerges:
 
 async def test_a_few_at_a_look_and_each_once() -> None:
     """Short-cuts refused: all at once, which holds up the issue; all again at each look."""
-    stage, found = Stage(MergedPackage(conflicts=(CLASH, CLASH), more=3)), merges()
+    stage, found = Stage(PackageMerge(conflicts=(CLASH, CLASH), more=3)), merges()
     count = MOST_MERGED + 5
 
     told, again = await stage.told(found, count)
@@ -109,7 +109,7 @@ async def test_a_few_at_a_look_and_each_once() -> None:
 
 async def test_what_takes_long_is_left_for_later() -> None:
     """The short-cut goes by their number alone: the issue waits for minutes."""
-    stage = Stage(MergedPackage(), seconds=SECONDS * 0.6)
+    stage = Stage(PackageMerge(), seconds=SECONDS * 0.6)
     told, again = await stage.told(merges(), 5)
     assert ([each.conflicts for each in told], again) == ([0, 0, None, None, None], PACE)
 
@@ -118,7 +118,7 @@ async def test_what_took_too_long_is_tried_again_ever_less_and_after_all_others(
     """Short-cuts refused: an upgrade of a busy minute is never told; one that always takes too long
     keeps a core busy, or others back.
     """
-    stage, found = Stage(MergedPackage(problem="slow")), merges()
+    stage, found = Stage(PackageMerge(problem="slow")), merges()
     assert (await stage.told(found, 1))[1] == FIRST_AGAIN
     await stage.clock.sleep(FIRST_AGAIN / 2)
     assert (await stage.told(found, 1))[1] == FIRST_AGAIN / 2
@@ -130,7 +130,7 @@ async def test_what_took_too_long_is_tried_again_ever_less_and_after_all_others(
         await stage.told(found, 1)
     assert (await stage.told(found, 1))[1] == LAST_AGAIN
 
-    stage.made = MergedPackage(conflicts=(CLASH,))
+    stage.made = PackageMerge(conflicts=(CLASH,))
     await stage.clock.sleep(LAST_AGAIN)
     told, again = await stage.told(found, 2)
     assert ([each.conflicts for each in told], again) == ([1, 1], None)
@@ -140,15 +140,15 @@ async def test_what_stood_in_the_way_is_tried_again_and_a_tag_that_moved_is_merg
     """Short-cuts refused: a problem is kept until the process ends, though its file is there by
     now; what came of a tag is told for whatever it names."""
     tag, tags = "refs/tags/net/core/v3", {"refs/tags/net/core/v3": "1" * 40}
-    stage, found, around = Stage(MergedPackage(problem="no lock")), merges(tags), {PLACE: "theirs"}
+    stage, found, around = Stage(PackageMerge(problem="no lock")), merges(tags), {PLACE: "theirs"}
     assert (await stage.told(found, 1, around))[1] == FIRST_AGAIN
 
-    stage.made = MergedPackage()
+    stage.made = PackageMerge()
     await stage.clock.sleep(FIRST_AGAIN)
     told, again = await stage.told(found, 1, around)
     assert ([each.conflicts for each in told], again) == ([0], None)
 
-    tags[tag], stage.made = "2" * 40, MergedPackage(conflicts=(CLASH,))
+    tags[tag], stage.made = "2" * 40, PackageMerge(conflicts=(CLASH,))
     told, _ = await stage.told(found, 1, around)
     assert [each.conflicts for each in told] == [1]
     await stage.told(found, 1)  # not for whom that repository may not be told of
@@ -160,7 +160,7 @@ async def test_what_nobody_can_tell_is_not_told(problem: str, again: int) -> Non
     """Short-cuts refused: it is harmless; trouble that passes is kept; what takes too long is begun
     again at each look, before all others.
     """
-    stage, found = Stage(MergedPackage(problem=problem)), merges()
+    stage, found = Stage(PackageMerge(problem=problem)), merges()
     told, _ = await stage.told(found, 1)
     await stage.told(found, 1)
     assert told[0].conflicts is None
@@ -169,7 +169,7 @@ async def test_what_nobody_can_tell_is_not_told(problem: str, again: int) -> Non
 
 async def test_no_other_repository_is_read() -> None:
     """The short-cut fetches what a subpackage names, for all to see whether it conflicts."""
-    stage = Stage(MergedPackage())
+    stage = Stage(PackageMerge())
     await stage.told(merges(), 1)
     with pytest.raises(PackageError, match="is not read to predict conflicts"):
         await stage.fetch(Fetch(repo=f"https://{PLACE}", directory="net/core", ref="v3"))

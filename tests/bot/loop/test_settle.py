@@ -12,7 +12,15 @@ from bot.forges.port import ForgeRefusedError
 from bot.loop.echoes import GOES_BACK, Echoes
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
-from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Known, Rest, Settling
+from bot.loop.settle import (
+    BUSY_WAIT,
+    FRESH,
+    MOST_ROUNDS,
+    UNSETTLED_WAIT,
+    PredictedLook,
+    Rest,
+    Settling,
+)
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.store.hints import Hint, Rerun
 from bot.store.values import BEGAN, StoreError
@@ -338,9 +346,9 @@ class Showing(Script):
 
     async def perform(  # type: ignore[override] # says what is so by then
         self, actions: Sequence[Action], found: Found, report: Report
-    ) -> Known[Found]:
+    ) -> PredictedLook[Found]:
         await super().perform(actions, found, report)
-        return Known(found)
+        return PredictedLook(found)
 
 
 async def test_what_is_known_to_be_so_is_decided_on_and_not_read_again() -> None:

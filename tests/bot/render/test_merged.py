@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.render.renderer import BROKEN_KEPT, CachingRenderer
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import PackageMerge
 from tests.memory.clock import ManualClock
 
 
@@ -12,17 +12,17 @@ from tests.memory.clock import ManualClock
 class Merging:
     """A maker that merges as it is told."""
 
-    found: MergedPackage
+    found: PackageMerge
     asked: int = 0
 
-    async def merge(self, *_: object) -> MergedPackage:
+    async def merge(self, *_: object) -> PackageMerge:
         self.asked += 1
         return self.found
 
 
 async def test_a_merge_that_broke_is_tried_again() -> None:
     """The short-cut keeps all: when there was no process once, no `/rebase` works any more."""
-    maker: Any = Merging(MergedPackage(problem="net/core: no process could be started"))
+    maker: Any = Merging(PackageMerge(problem="net/core: no process could be started"))
     clock, trees = ManualClock(), object()
     renderer = CachingRenderer(maker, clock=clock)
     merge: Any = renderer.merged
@@ -30,7 +30,7 @@ async def test_a_merge_that_broke_is_tried_again() -> None:
     for _ in range(2):
         assert (await merge(trees, "net/core", "a", "b", "c")).problem
     assert maker.asked == 1
-    maker.found = MergedPackage(more=1)
+    maker.found = PackageMerge(more=1)
     clock.seconds += BROKEN_KEPT
     for _ in range(2):
         assert await merge(trees, "net/core", "a", "b", "c") == maker.found

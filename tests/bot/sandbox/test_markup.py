@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.sandbox.pages.markup import MOST_PATCH, Note, Side, markdown, shown_diff
+from bot.sandbox.pages.markup import MOST_PATCH, CheckAnnotation, Side, markdown, shown_diff
 
 PATCH = """@@ -1,3 +1,4 @@ kind: Service
  apiVersion: v1
@@ -88,9 +88,11 @@ class TestDiff:
 
     def test_an_annotation_stands_at_its_new_line(self) -> None:
         """Short-cut: match the number on either side; the removed line 2 would show it too."""
-        note = Note(check="c", path="a.yaml", line=2, level="failure", message="no such kind")
-        far = Note(check="c", path="a.yaml", line=90, level="notice", message="far")
-        other = Note(check="c", path="b.yaml", line=2, level="notice", message="other")
+        note = CheckAnnotation(
+            check="c", path="a.yaml", line=2, level="failure", message="no such kind"
+        )
+        far = CheckAnnotation(check="c", path="a.yaml", line=90, level="notice", message="far")
+        other = CheckAnnotation(check="c", path="b.yaml", line=2, level="notice", message="other")
         diff = shown_diff("a.yaml", PATCH, [far, note, other])
         assert [line.text for line in diff.lines if line.notes] == ["kind: Service"]
         assert diff.elsewhere == (far,)

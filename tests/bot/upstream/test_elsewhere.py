@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bot.reach import Credential, Reach
-from bot.upstream.elsewhere import Came, Elsewhere
+from bot.upstream.elsewhere import Came, ExternalRepositories
 from bot.upstream.routes import PUBLIC, GitRoutes
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry
@@ -52,9 +52,9 @@ def anything(_: Location) -> None:
     """Every repository may be used."""
 
 
-def fetcher(folder: Path, rules: Reach, **bounds: object) -> Elsewhere:
+def fetcher(folder: Path, rules: Reach, **bounds: object) -> ExternalRepositories:
     routes = GitRoutes(rules, seconds=5)
-    return Elsewhere(folder / "kept", routes, **bounds)  # type: ignore[arg-type]
+    return ExternalRepositories(folder / "kept", routes, **bounds)  # type: ignore[arg-type]
 
 
 def get(remote: Remote, folder: Path, ref: str, path: str = "net/core") -> Came:
@@ -466,7 +466,7 @@ def test_a_first_answer_that_comes_byte_by_byte_is_slow(
         return True
 
     remote.odd = drips
-    kept = Elsewhere(tmp_path / "kept", GitRoutes(reach(remote), seconds=0.5))
+    kept = ExternalRepositories(tmp_path / "kept", GitRoutes(reach(remote), seconds=0.5))
 
     said = refused(
         lambda: kept.fetch(GitReference(remote.url, "net/core", "main"), READER, anything)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.reach import Credential, Reach, is_public, read_credentials, read_private
-from bot.upstream.elsewhere import Elsewhere
+from bot.upstream.elsewhere import ExternalRepositories
 from bot.upstream.routes import GitRoute, GitRoutes
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import Location, locate
@@ -280,7 +280,7 @@ def test_a_name_that_means_two_things(tmp_path: Path) -> None:
         commit = remote.commit({"net/Kptfile": b"x\n"}, ref="refs/heads/main")
         url = f"http://rebinds.invalid:{port}/remote"
         routes = GitRoutes(reach, resolve=lambda *_: ["127.0.0.1"])
-        came = Elsewhere(tmp_path / "kept", routes).fetch(
+        came = ExternalRepositories(tmp_path / "kept", routes).fetch(
             GitReference(url, "net", "main"), READER, anything
         )
 

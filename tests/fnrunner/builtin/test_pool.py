@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.builtin.frames import FrameKind
+from fnrunner.builtin.frames import CallStatus
 from fnrunner.builtin.lookup import get, names
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.pool import GRACE, Builtin
@@ -322,12 +322,12 @@ async def test_a_bug_is_answered_too() -> None:
     worker = WorkerProcess(1024 * MIB)
     try:
         broken = await worker.call("no-such-function", b"")
-        assert broken.kind is FrameKind.BROKEN
+        assert broken.kind is CallStatus.BROKEN
         assert "ModuleNotFoundError" in broken.log
-        assert (await worker.call("set-labels", request())).kind is FrameKind.DONE
+        assert (await worker.call("set-labels", request())).kind is CallStatus.DONE
     finally:
         await worker.end()
-    assert answer("no-such-function", b"", ItemCache()).kind is FrameKind.BROKEN
+    assert answer("no-such-function", b"", ItemCache()).kind is CallStatus.BROKEN
 
 
 async def test_a_worker_knows_nothing_of_the_runners_secrets(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import FrameKind, WorkerAnswer
+from fnrunner.builtin.frames import CallStatus, WorkerAnswer
 from fnrunner.builtin.pool import Builtin
 from fnrunner.choose import runners
 from fnrunner.contract import results
@@ -152,17 +152,17 @@ def test_an_answer_is_cut_to_what_can_travel() -> None:
     """Short-cut: let a worker send what it likes, to be cut by who serves everybody."""
     many = tuple({"message": "\U0001f600" * 100} for _ in range(5000))
     given = WorkerAnswer(
-        kind=FrameKind.FAILED, resources=b"x" * 2000, log="l" * 3 * MIB, results=many
+        kind=CallStatus.FAILED, resources=b"x" * 2000, log="l" * 3 * MIB, results=many
     )
     cut = frames.within(given, 1000)
     sent = frames.answer(cut)
 
     assert len(sent) <= frames.longest(1000) + frames.ANSWER_HEAD
-    assert (cut.kind, len(cut.log)) == (FrameKind.FAILED, MIB)
+    assert (cut.kind, len(cut.log)) == (CallStatus.FAILED, MIB)
     assert 100 < len(cut.results) < 5000
     assert cut.results[-1]["message"] == (
         f"{5001 - len(cut.results)} more results do not fit into the response"
     )
-    done = WorkerAnswer(kind=FrameKind.DONE, resources=b"x" * 2000)
-    assert frames.within(done, 1000) == WorkerAnswer(kind=FrameKind.TOO_LARGE, log="2000")
+    done = WorkerAnswer(kind=CallStatus.DONE, resources=b"x" * 2000)
+    assert frames.within(done, 1000) == WorkerAnswer(kind=CallStatus.TOO_LARGE, log="2000")
     assert frames.within(done, 2000) == done

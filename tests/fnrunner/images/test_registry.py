@@ -33,7 +33,14 @@ from fnrunner.contract.errors import (
 )
 from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
-from fnrunner.images.manifest import Descriptor, ManifestError, choose, image_config, machine, read
+from fnrunner.images.manifest import (
+    Descriptor,
+    ImageManifestError,
+    choose,
+    image_config,
+    machine,
+    read,
+)
 from fnrunner.images.names import Name, RegistryAccess, Site
 from fnrunner.images.registry import Registries
 from tests.fnrunner.registry import (
@@ -919,7 +926,7 @@ BAD_MANIFESTS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize(("data", "text"), BAD_MANIFESTS.values(), ids=BAD_MANIFESTS)
 def test_manifests_that_are_refused(data: bytes, text: str) -> None:
-    with pytest.raises(ManifestError) as caught:
+    with pytest.raises(ImageManifestError) as caught:
         read(data)
     assert str(caught.value).startswith(text)
 
@@ -947,7 +954,7 @@ def test_of_an_index_the_image_for_this_machine() -> None:
     lacking = read(json.dumps({"mediaType": INDEX, "manifests": listed[:3]}).encode())
 
     assert choose(whole).digest == f"sha256:{5:064x}"  # type: ignore[arg-type] # an index
-    with pytest.raises(ManifestError) as caught:
+    with pytest.raises(ImageManifestError) as caught:
         choose(lacking)  # type: ignore[arg-type] # an index
     assert str(caught.value) == (
         f"it is built for linux/mips, windows/{ARCHITECTURE}, and this machine is {here}."
@@ -970,5 +977,5 @@ def test_what_a_configuration_asks_for() -> None:
         "1000",
     )
     assert image_config(b"{}").argv == image_config(b'{"config": null}').argv == ()
-    with pytest.raises(ManifestError, match="NUL"):
+    with pytest.raises(ImageManifestError, match="NUL"):
         image_config(b'{"config": {"Cmd": ["a\\u0000b"]}}')

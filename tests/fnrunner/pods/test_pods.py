@@ -491,11 +491,11 @@ async def test_a_runner_takes_over_what_its_forerunner_left_if_it_is_the_same(
 
 def test_a_name_is_one_runners_while_it_lives_and_the_next_ones_then() -> None:
     """Fails where a name comes from the machine alone, or is another after each start."""
-    first, second = pods.Instance("x"), pods.Instance("x")
+    first, second = pods.RunnerName("x"), pods.RunnerName("x")
     taken = first.name
     assert taken != second.name
     first.close()
-    third = pods.Instance("x")
+    third = pods.RunnerName("x")
     assert third.name == taken
     second.close()
     third.close()

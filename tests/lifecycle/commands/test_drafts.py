@@ -17,7 +17,7 @@ from lifecycle.commands.handlers.drafts import EvalCommand, SetCommand
 from lifecycle.commands.parse import parse
 from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, DraftWait, token
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.facts.update import PackageMerge, UpdateConflict
 from lifecycle.facts.upgrades import Upgrade, Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import ProposedState
@@ -74,8 +74,8 @@ def test_what_one_person_may_read_is_no_answer_to_another() -> None:
     found = answers.drafts(facts(p), p, memory.read(p))
     assert [*found.items()] == [(theirs, first.at), (his, first.at + timedelta(minutes=1))]
 
-    gone = MergedPackage(problem="acme/base does not exist, or may not be read. Check the address")
-    made = MergedPackage(files={"net/new/Kptfile": None})
+    gone = PackageMerge(problem="acme/base does not exist, or may not be read. Check the address")
+    made = PackageMerge(files={"net/new/Kptfile": None})
     p = changed(p, drafts={theirs: state(theirs, made=gone), his: state(his, made=made)})
     did = answers.answer(facts(p), p, memory.read(p)).actions
     told = [each.body for each in did if isinstance(each, Reply)]
@@ -97,7 +97,7 @@ def test_what_cannot_be_made_names_its_package_where_there_are_several() -> None
     for touched, named in (((CORE, edge), "net/edge: "), ((edge,), "")):
         p = changed(asked(AUTHOR, "/upgrade net/edge"), touched=touched)
         (wanted,) = answers.drafts(facts(p), p, memory.read(p))
-        p = changed(p, drafts={wanted: state(wanted, made=MergedPackage(problem=problem))})
+        p = changed(p, drafts={wanted: state(wanted, made=PackageMerge(problem=problem))})
         did = answers.answer(facts(p), p, memory.read(p)).actions
         (told,) = [each.body for each in did if isinstance(each, Reply)]
         assert told == (
@@ -149,7 +149,7 @@ def test_the_rule_of_an_upstream_counts() -> None:
     request = DraftRequest(kind=DraftKind.CLONE, package="net/new", upstream="acme/base/x@v1")
     for location, refused in (("github.com/acme/base", True), ("github.com/other/base", False)):
         p = asked(APPROVER, "/clone acme/base/x@v1 net/new", Policy(upstreams=(theirs,)))
-        files = MergedPackage(files={"net/new/Kptfile": None})
+        files = PackageMerge(files={"net/new/Kptfile": None})
         found = state(request, upstream=location, made=files)
         p = changed(p, drafts={replace(request, asker=APPROVER): found})
         did = answers.answer(facts(p), p, memory.read(p)).actions
@@ -161,7 +161,7 @@ def test_the_rule_of_an_upstream_counts() -> None:
 def test_what_is_pushed_already_is_only_opened() -> None:
     """The short-cut pushes again: the branch moves at each look until the forge shows it."""
     p = asked(AUTHOR, "/init net/new")
-    files = MergedPackage(files={"net/new/Kptfile": None})
+    files = PackageMerge(files={"net/new/Kptfile": None})
     for pushed in (False, True):
         new = replace(NEW, asker=AUTHOR)
         there = changed(p, drafts={new: state(NEW, made=files, pushed=pushed)})
@@ -276,7 +276,7 @@ def test_what_was_pushed_for_this_very_command_is_not_made_again() -> None:
     found = state(
         request,
         there=ProposedState(branch="drafts/net/edge/eval", tip="d" * 40),
-        made=MergedPackage(problem="the function failed now"),
+        made=PackageMerge(problem="the function failed now"),
         done=frozenset({token(comment.id, request)}),
     )
     p = changed(p, drafts={request: found})
@@ -321,7 +321,7 @@ def test_a_draft_that_the_forge_shows_late_is_waited_for() -> None:
     )
     request = replace(request, asker=AUTHOR)
     p = asked(AUTHOR, "/set spec.a=1")
-    files = MergedPackage(files={"net/core/a.yaml": None})
+    files = PackageMerge(files={"net/core/a.yaml": None})
     p = changed(p, drafts={request: state(request, made=files)})
     late = answers.answer(facts(p, head=Sha("e" * 40)), p, memory.read(p)).actions
     assert not [each for each in late if isinstance(each, PushDraft | Reply)]

@@ -3,14 +3,14 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from lifecycle.commands.kept import Kept
+from lifecycle.commands.kept import SizeBoundedCache
 
 
 def test_what_is_kept_is_bounded_in_bytes() -> None:
     """Short-cuts count values, however long they are, or never make room again once a value took
     the place of another of its key.
     """
-    kept: Kept[int, str] = Kept(10_000)
+    kept: SizeBoundedCache[int, str] = SizeBoundedCache(10_000)
     for number in range(1_000):
         kept.put(number % 700, "x", 10 if number < 500 else 100)
         assert sum(size for _, size in kept._values.values()) <= 10_000
@@ -21,7 +21,7 @@ def test_what_is_kept_is_bounded_in_bytes() -> None:
 
 def test_of_more_than_there_is_room_for_some_is_found_each_time() -> None:
     """The short-cut lets the oldest go: each is gone right before its turn comes again."""
-    kept: Kept[int, str] = Kept(1_000)
+    kept: SizeBoundedCache[int, str] = SizeBoundedCache(1_000)
     found = []
     for _ in range(10):
         found.append(0)
@@ -39,7 +39,7 @@ def test_several_threads_may_use_it() -> None:
     """Short-cuts look for the oldest while another thread adds one (a RuntimeError, by chance), or
     lose for good what two of them added at once to the sum: then more is kept than may be.
     """
-    kept: Kept[int, str] = Kept(1_000)
+    kept: SizeBoundedCache[int, str] = SizeBoundedCache(1_000)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -53,7 +53,7 @@ def test_several_threads_may_use_it() -> None:
     assert kept._size == sum(size for _, size in kept._values.values()) <= 1_000
 
 
-def _fill(kept: Kept[int, str], start: int) -> None:
+def _fill(kept: SizeBoundedCache[int, str], start: int) -> None:
     for number in range(start, 40_000, 4):
         kept.put(number, "x", 10)
         kept.get(number - 8)

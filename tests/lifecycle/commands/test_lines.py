@@ -8,7 +8,7 @@ from lifecycle.commands import lines as comment_lines
 from lifecycle.commands import parse as commands
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.hold import HoldCommand
-from lifecycle.commands.kept import Kept
+from lifecycle.commands.kept import SizeBoundedCache
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 from tests.counting import OURS, assert_seconds_in_proportion, calls
@@ -261,8 +261,8 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that other tests left is kept."""
-    monkeypatch.setattr(commands, "_PARSED", Kept(commands.MOST_KEPT))
-    monkeypatch.setattr(commands, "_LINES", Kept(commands.MOST_KEPT))
+    monkeypatch.setattr(commands, "_PARSED", SizeBoundedCache(commands.MOST_KEPT))
+    monkeypatch.setattr(commands, "_LINES", SizeBoundedCache(commands.MOST_KEPT))
 
 
 def test_a_comment_is_parsed_once_however_often_it_is_read() -> None:
@@ -291,8 +291,8 @@ def test_what_long_comments_say_is_parsed_once(line: str, monkeypatch: pytest.Mo
     few such comments push out each other, and each look parses them again.
     """
     rest = f"{line}\n" * (60_000 // len(line))
-    monkeypatch.setattr(commands, "_PARSED", Kept(2**18))
-    monkeypatch.setattr(commands, "_LINES", Kept(2**18))
+    monkeypatch.setattr(commands, "_PARSED", SizeBoundedCache(2**18))
+    monkeypatch.setattr(commands, "_LINES", SizeBoundedCache(2**18))
     bodies = [f"/approve {number}\n{rest}" for number in range(8)]
     for body in bodies:
         parse(body)

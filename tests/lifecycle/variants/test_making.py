@@ -9,7 +9,7 @@ from cadlib.errors import PackageError
 from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry, Files
 from cadlib.update.upstream import Answer, Fetch, Fetched, Step
-from lifecycle.variants.making import Made, brought_up, cloned, shaped
+from lifecycle.variants.making import VariantPackage, brought_up, cloned, shaped
 from lifecycle.variants.objects import Objects, of_value
 from lifecycle.variants.values import Injector, Variant
 from tests.lifecycle.variants.samples import VARIANT, variant
@@ -61,14 +61,14 @@ def _files(texts: dict[str, str]) -> dict[str, Entry]:
     return {path: Entry(text.encode()) for path, text in texts.items()}
 
 
-def _made(steps: Generator[Step, Answer, Made]) -> Made:
+def _made(steps: Generator[Step, Answer, VariantPackage]) -> VariantPackage:
     """Answer what is fetched, from two versions of the upstream."""
     answer: Answer = None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration as ended:
-            made: Made = ended.value
+            made: VariantPackage = ended.value
             return made
         answer = None
         if isinstance(step, Fetch):
@@ -85,7 +85,7 @@ def _texts(files: Files) -> dict[str, str]:
     return {path: entry.data.decode() for path, entry in files.items()}
 
 
-def _cloned(rule: Variant = RULE, number: int = 1) -> Made:
+def _cloned(rule: Variant = RULE, number: int = 1) -> VariantPackage:
     return _made(cloned(rule, _at(number), Objects([NORTH]), deployed=True))
 
 

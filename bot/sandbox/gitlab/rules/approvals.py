@@ -11,7 +11,7 @@ from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import conflict, missing, unauthorized
 from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import Approval, MergeRequest, ReviewState
 from bot.sandbox.records.premium import ApprovalRule
 from bot.sandbox.rules.context import Context
@@ -25,7 +25,7 @@ def can_approve(state: Context, mr: MergeRequest, user: User) -> bool:
     allowed = bool(mr.repo.gitlab.approvals.get("merge_requests_author_approval"))
     if own and not allowed and levels.has_tier(state, mr.repo):
         return False
-    return own or levels.level(state, mr.repo, user) >= Level.DEVELOPER
+    return own or levels.level(state, mr.repo, user) >= AccessLevel.DEVELOPER
 
 
 def approve(state: Context, mr: MergeRequest, user: User, sha: str | None = None) -> None:
@@ -62,7 +62,7 @@ def unapprove(state: Context, mr: MergeRequest, user: User) -> None:
 
 def request_changes(state: Context, mr: MergeRequest, user: User) -> None:
     """Ask for changes; no webhook tells of it (gitlab#592358)."""
-    if mr.state != "open" or levels.level(state, mr.repo, user) < Level.DEVELOPER:
+    if mr.state != "open" or levels.level(state, mr.repo, user) < AccessLevel.DEVELOPER:
         raise unauthorized()
     mr.approvals = [approval for approval in mr.approvals if approval.user is not user]
     mr.reviews_by[user.id] = ReviewState("requested_changes", state.now())

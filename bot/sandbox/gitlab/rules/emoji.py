@@ -8,7 +8,7 @@ from __future__ import annotations
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import missing, unauthorized
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Comment, Repository, Thread
 from bot.sandbox.records.talk import Reaction
 from bot.sandbox.rules.context import Context
@@ -41,7 +41,7 @@ def revoke(state: Context, on: Comment | Thread, user: User, number: int) -> Non
     """Take an emoji back: one's own, or any as a Maintainer."""
     found = find(on, number)
     repo = _repo(on)
-    if found.user is not user and levels.level(state, repo, user) < Level.OWNER:
+    if found.user is not user and levels.level(state, repo, user) < AccessLevel.OWNER:
         raise unauthorized()
     on.reactions.remove(found)
     state.emit("emoji", "revoke", repo, user, reaction=found, on=on)

@@ -12,7 +12,7 @@ from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import forbidden, missing, refused
 from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Issue, Repository
 from bot.sandbox.records.talk import LastEdit
 from bot.sandbox.rules.context import Context
@@ -26,7 +26,7 @@ def find(repo: Repository, number: int) -> Issue:
     return found
 
 
-def open(  # noqa: A001 - the verb of the domain, as in `Issues.open`
+def open(  # noqa: A001 - the verb of the domain, as in `IssueRules.open`
     state: Context, repo: Repository, user: User, title: str, description: str | None
 ) -> Issue:
     """Open an issue; 403 where the project has none."""
@@ -125,7 +125,7 @@ def _escape(found: re.Match[str]) -> str:
 
 def can_edit(state: Context, issue: Issue, user: User | None) -> bool:
     """Whether somebody may change an issue: its author may, and Reporters."""
-    return issue.user is user or levels.level(state, issue.repo, user) >= Level.REPORTER
+    return issue.user is user or levels.level(state, issue.repo, user) >= AccessLevel.REPORTER
 
 
 def close(state: Context, issue: Issue, user: User) -> None:

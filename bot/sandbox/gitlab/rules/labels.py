@@ -14,7 +14,7 @@ from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import conflict, missing
 from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import LabelEvent, MergeRequest, ReviewState
 from bot.sandbox.records.repository import Repository, Thread
 from bot.sandbox.records.talk import Label
@@ -102,7 +102,7 @@ def people(state: Context, repo: Repository, wanted: Iterable[int]) -> list[User
     """Members by their numbers; who is none is passed over, as GitLab does."""
     by_id = {user.id: user for user in state.data.users.values()}
     found = [by_id[n] for n in wanted if n in by_id]
-    return [user for user in found if levels.level(state, repo, user) >= Level.GUEST]
+    return [user for user in found if levels.level(state, repo, user) >= AccessLevel.GUEST]
 
 
 def set_people(

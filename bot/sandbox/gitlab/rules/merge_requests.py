@@ -14,7 +14,7 @@ from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import forbidden, missing, refused
 from bot.sandbox.gitlab.rules import drafts, issues, labels, threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest, Version
 from bot.sandbox.records.refs import ActivityKind
 from bot.sandbox.records.repository import Issue, Repository
@@ -68,7 +68,7 @@ def open(  # noqa: A001 - the verb of the domain, as in `Pulls.open`
             is not there.
     """
     repo, source = branches.target, branches.source
-    if levels.level(state, source, user) < Level.DEVELOPER:
+    if levels.level(state, source, user) < AccessLevel.DEVELOPER:
         raise forbidden()
     if not levels.reads_code(state, repo, user):
         raise missing("Project")
@@ -160,7 +160,7 @@ def may_edit(state: Context, mr: MergeRequest, user: User) -> None:
 
 def can_edit(state: Context, mr: MergeRequest, user: User) -> bool:
     """Whether somebody may change a merge request: its author may, and Developers."""
-    return mr.user is user or levels.level(state, mr.repo, user) >= Level.DEVELOPER
+    return mr.user is user or levels.level(state, mr.repo, user) >= AccessLevel.DEVELOPER
 
 
 def close(state: Context, mr: MergeRequest, user: User) -> None:

@@ -18,7 +18,7 @@ from bot.sandbox.gitlab import levels, protection
 from bot.sandbox.gitlab.errors import conflict, forbidden, not_allowed, unauthorized, unprocessable
 from bot.sandbox.gitlab.rules import merge_requests, merge_status, pipelines, settings, threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import AutoMerge, MergeRequest
 from bot.sandbox.records.refs import ActivityKind, RefChange
 from bot.sandbox.records.repository import Repository
@@ -153,7 +153,7 @@ def rebase(state: Context, mr: MergeRequest, user: User) -> None:
         RefusedError: 403 for who may not push to the source branch, 409 while one goes on.
     """
     source = mr.head_repo
-    pushes = source is not None and levels.level(state, source, user) >= Level.DEVELOPER
+    pushes = source is not None and levels.level(state, source, user) >= AccessLevel.DEVELOPER
     if not pushes or mr.state != "open":
         raise forbidden("Cannot push to source branch")
     if mr.rebasing is not None:

@@ -26,7 +26,7 @@ from bot.sandbox.gitlab.rules import (
     threads,
 )
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest, Note, ReviewState
 from bot.sandbox.records.repository import Issue, Thread
 from bot.sandbox.rules.context import Context
@@ -252,7 +252,7 @@ def _relabel(call: _Call) -> tuple[dict[str, Any], str]:
 
 
 def _relabeled(call: _Call, **how: Any) -> None:
-    if levels.level(call.state, call.thread.repo, call.user) < Level.REPORTER:
+    if levels.level(call.state, call.thread.repo, call.user) < AccessLevel.REPORTER:
         raise _UnavailableError
     changed = labels.change(call.state, call.thread, call.user, **how)
     _changed(call, {"labels": changed} if changed else {})
@@ -326,7 +326,7 @@ def _react(call: _Call) -> tuple[dict[str, Any], str]:
 
 def _lock(locked: bool) -> Action:
     def act(call: _Call) -> tuple[dict[str, Any], str]:
-        if levels.level(call.state, call.thread.repo, call.user) < Level.REPORTER:
+        if levels.level(call.state, call.thread.repo, call.user) < AccessLevel.REPORTER:
             raise _UnavailableError
         call.thread.locked = locked
         words = "Locked the discussion." if locked else "Unlocked the discussion."

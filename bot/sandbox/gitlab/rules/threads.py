@@ -14,7 +14,7 @@ from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import bad_request, forbidden, missing
 from bot.sandbox.gitlab.rules import positions
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import MergeRequest, Note, Position, Version
 from bot.sandbox.records.repository import Thread
 from bot.sandbox.rules.context import Context
@@ -22,13 +22,13 @@ from bot.sandbox.rules.context import Context
 LONGEST_NOTE = 1_000_000  # characters, as GitLab says
 
 
-def notes(thread: Thread, viewer_level: Level = Level.OWNER) -> list[Note]:
+def notes(thread: Thread, viewer_level: AccessLevel = AccessLevel.OWNER) -> list[Note]:
     """Notes of a thread that somebody with an access level sees, oldest first."""
     found = [note for note in thread.comments if isinstance(note, Note)]
-    return [n for n in found if not n.internal or viewer_level >= Level.REPORTER]
+    return [n for n in found if not n.internal or viewer_level >= AccessLevel.REPORTER]
 
 
-def discussions(thread: Thread, viewer_level: Level = Level.OWNER) -> list[list[Note]]:
+def discussions(thread: Thread, viewer_level: AccessLevel = AccessLevel.OWNER) -> list[list[Note]]:
     """Notes by their discussion, in the order in which these began."""
     found: dict[str, list[Note]] = {}
     for note in notes(thread, viewer_level):
@@ -36,7 +36,9 @@ def discussions(thread: Thread, viewer_level: Level = Level.OWNER) -> list[list[
     return list(found.values())
 
 
-def discussion(thread: Thread, name: str, viewer_level: Level = Level.OWNER) -> list[Note]:
+def discussion(
+    thread: Thread, name: str, viewer_level: AccessLevel = AccessLevel.OWNER
+) -> list[Note]:
     """The notes of one discussion; 404 where there is none."""
     found = [note for note in notes(thread, viewer_level) if note.discussion == name]
     if not found:
@@ -44,11 +46,15 @@ def discussion(thread: Thread, name: str, viewer_level: Level = Level.OWNER) -> 
     return found
 
 
-def find(thread: Thread, number: int, viewer_level: Level = Level.OWNER) -> Note:
+def find(thread: Thread, number: int, viewer_level: AccessLevel = AccessLevel.OWNER) -> Note:
     """A note of a thread; 404 where there is none, or none for the viewer."""
     note = thread.repo.comments.get(number)
     seen = isinstance(note, Note) and note.thread is thread
-    if not seen or not isinstance(note, Note) or (note.internal and viewer_level < Level.REPORTER):
+    if (
+        not seen
+        or not isinstance(note, Note)
+        or (note.internal and viewer_level < AccessLevel.REPORTER)
+    ):
         raise missing("Note")
     return note
 
@@ -71,7 +77,7 @@ def write(
         RefusedError: 400 for an empty or too long text, 403 in a locked conversation.
     """
     _check(body)
-    member = levels.level(state, thread.repo, user) >= Level.GUEST
+    member = levels.level(state, thread.repo, user) >= AccessLevel.GUEST
     if thread.locked and not member:
         raise forbidden()
     if answers:
@@ -149,7 +155,7 @@ def resolve(
     if not found[0].resolvable:
         raise bad_request("400 Bad request - Discussion is not resolvable")
     own = user in (thread.user, found[0].user)
-    if not own and levels.level(state, thread.repo, user) < Level.DEVELOPER:
+    if not own and levels.level(state, thread.repo, user) < AccessLevel.DEVELOPER:
         raise forbidden()
     _set_resolved(found, user if resolved else None, state)
 
@@ -197,7 +203,7 @@ def _set_resolved(found: Sequence[Note], user: User | None, state: Context) -> N
 
 
 def _own(state: Context, note: Note, user: User) -> None:
-    maintains = levels.level(state, note.thread.repo, user) >= Level.MAINTAINER
+    maintains = levels.level(state, note.thread.repo, user) >= AccessLevel.MAINTAINER
     if note.system or (note.user is not user and not maintains):
         raise forbidden()
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bot.forges.github.manifest import Addresses, ManifestError, addresses, convert, filled
+from bot.forges.github.manifest import Addresses, AppManifestError, addresses, convert, filled
 from bot.sandbox.rules import manifests
 from bot.sandbox.serve import SandboxForge
 
@@ -36,7 +36,7 @@ def test_where_the_api_is(given: str, found: Addresses) -> None:
 
 @pytest.mark.parametrize("given", ["", "ftp://github.corp", "https://github.com/acme", "https://"])
 def test_what_is_no_github(given: str) -> None:
-    with pytest.raises(ManifestError, match="is not the address of a GitHub server"):
+    with pytest.raises(AppManifestError, match="is not the address of a GitHub server"):
         addresses(given)
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_github(given: str) -> None:
 )
 def test_a_key_comes_over_no_open_line(given: str) -> None:
     """The short-cut takes any address: the App's private key is there for whoever listens."""
-    with pytest.raises(ManifestError, match="is not encrypted"):
+    with pytest.raises(AppManifestError, match="is not encrypted"):
         addresses(given)
 
 
@@ -77,7 +77,7 @@ async def test_an_app_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
             back = manifests.confirm(forge.state, mallory, made, f"mine {organization}", "")
             (code,) = parse_qs(urlsplit(back).query)["code"]
             if organization == "acme":
-                with pytest.raises(ManifestError, match="belongs to mallory, and not to acme"):
+                with pytest.raises(AppManifestError, match="belongs to mallory, and not to acme"):
                     await convert(forge.api_url, code, organization)
             else:
                 app = await convert(forge.api_url, code, organization)

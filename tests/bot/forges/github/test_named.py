@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.forges.github.named import MOST, Named, named, without_access
+from bot.forges.github.named import MOST, RuleActors, named, without_access
 from lifecycle.access import AccessAction, Role, TeamSource, UserSource
 from lifecycle.policy import AccessRule, PathAccess, Policy
 
@@ -18,7 +18,7 @@ def test_people_and_teams_are_found_wherever_they_are_named() -> None:
         ),
     )
 
-    assert named(policy) == Named(("ann", "bob", "cid"), ("edge", "net"), 0)
+    assert named(policy) == RuleActors(("ann", "bob", "cid"), ("edge", "net"), 0)
     many = tuple(UserSource(f"u{n}") for n in range(MOST + 3))
     assert named(replace(policy, approve=AccessRule(sources=many))).left == 6
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.gitlab import AccessLevel
 from tests.bot.sandbox.gitlab.conftest import Hub, refusal
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPSEyMN60sDYMQvGZBoxJFrmmJBJ7LWlbn5WTKBdpFtv"
@@ -64,4 +64,4 @@ def test_the_api_of_free_takes_deploy_keys_from_18_10_on(
 
     pushes = hub.repo.gitlab.protected_branches["main"].push
     assert [each.deploy_key_id is not None for each in pushes] == [taken]
-    assert [each.level for each in pushes] == [None if taken else Level.MAINTAINER]
+    assert [each.level for each in pushes] == [None if taken else AccessLevel.MAINTAINER]

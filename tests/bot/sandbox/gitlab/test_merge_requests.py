@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gitlab.v4.objects import ProjectMergeRequest
 
-from bot.sandbox.records.gitlab import PREMIUM, Allowance, Level, ProtectedRef
+from bot.sandbox.records.gitlab import PREMIUM, AccessLevel, Allowance, ProtectedRef
 from tests.bot.sandbox.gitlab.conftest import Hub, refusal
 
 
@@ -93,7 +93,7 @@ def test_merge_checks_right_then_state_then_head(hub: Hub) -> None:
     hub.merge_request()
     mr = hub.settled(1)
     rule = ProtectedRef(
-        id=1, name="main", push=(Allowance(id=2, level=Level.MAINTAINER),), merge=()
+        id=1, name="main", push=(Allowance(id=2, level=AccessLevel.MAINTAINER),), merge=()
     )
     hub.repo.gitlab.protected_branches["main"] = rule
 
