@@ -108,7 +108,7 @@ class Drafts:
 
         Args:
             reader: Reads git.
-            proposal: Where it is asked for; `whole` is told.
+            proposal: Where it is asked for; `lookups.whole` is told.
             head_ref: Its head branch; "" for the dashboard issue.
             asked: What is asked for, and since when.
             since: By the monotonic clock; what was fetched after that will do.

@@ -71,7 +71,7 @@ class OpenDraftReader:
 
         Args:
             reader: Reads git.
-            issue: The issue; roles and `whole` are told.
+            issue: The issue; roles and `lookups.whole` are told.
             since: By the monotonic clock; what was fetched after that will do.
         """
         facts = Facts(

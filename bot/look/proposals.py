@@ -272,7 +272,7 @@ class ProposalReader:
 
         Args:
             reader: Reads git.
-            p: Where they ask; roles and `whole` are told.
+            p: Where they ask; roles and `lookups.whole` are told.
             head_ref: Its head branch; "" for the dashboard issue.
             since: As in `OneLook`.
             same: The branch is in this repository, and in no fork.
