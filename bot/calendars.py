@@ -16,7 +16,7 @@ from bot.config_access import folder
 from cadlib.forms import Strict, wrong
 from lifecycle import windows
 from lifecycle.messages import configuration as texts
-from lifecycle.windows import Cron, Edge, Once, WindowKind
+from lifecycle.windows import Cron, Edge, FixedTime, WindowKind
 
 MOST_EXPRESSION = 100
 """Characters of a cron expression."""
@@ -109,7 +109,7 @@ class Window(Strict):
     def _never(self) -> bool:
         """Whether it lasts no time: it would freeze nothing, or allow nothing for ever."""
         begins, ends = (self._as_edge(each) for each in (self.from_, self.until))
-        if isinstance(begins, Once) and isinstance(ends, Once):
+        if isinstance(begins, FixedTime) and isinstance(ends, FixedTime):
             return begins.moment >= ends.moment
         return str(self.from_).split() == str(self.until).split()
 
@@ -118,7 +118,7 @@ class Window(Strict):
             return None
         if _MOMENT.fullmatch(text):
             moment = datetime.fromisoformat(text).replace(tzinfo=zone(self.zone))
-            return Once(moment.astimezone(UTC))
+            return FixedTime(moment.astimezone(UTC))
         return Cron(text.upper(), zone(self.zone))
 
     def window(self) -> windows.Window:

@@ -31,7 +31,7 @@ from bot.config_variants import (
     RepositoryOfVariants,
     SourceName,
 )
-from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, Reference, parse, united
+from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, FileReference, parse, united
 from cadlib import forms
 from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
@@ -111,7 +111,7 @@ AttributeValue = Annotated[str, Field(max_length=500)]
 _ALIAS = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
-class Package(Strict):
+class PackageFolder(Strict):
     """A part of the repository that has packages."""
 
     directory: Annotated[str, AfterValidator(folder)] = ""
@@ -390,7 +390,7 @@ class Configuration(Strict):
     """`observe`: the bot checks each proposal and shows the result in neutral checks, and writes
     nothing else. The file on the default branch sets this for all branches."""
 
-    packages: Annotated[list[Package], Field(min_length=1, max_length=100)] | None = None
+    packages: Annotated[list[PackageFolder], Field(min_length=1, max_length=100)] | None = None
     """Where the packages are. Default: anywhere in the repository, on its default branch."""
 
     deployment: bool = False
@@ -605,7 +605,7 @@ def _extended(data: bytes, path: str, defaults: Defaults) -> Policy | BrokenPoli
         return own
     observes = own.mode == "observe"
     found, value = own, _value(data)
-    seen: list[Reference] = []
+    seen: list[FileReference] = []
     while found.extends is not None:
         reference = parse(found.extends)
         if reference is None or reference in seen or len(seen) + 1 >= MOST_FILES:

@@ -41,7 +41,7 @@ _REFERENCE = re.compile(r"([^@:]+)/([^/@:]+)@([0-9a-f]{40}):(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class FileReference:
     """A file at a commit of a repository.
 
     Attributes:
@@ -78,7 +78,7 @@ class Reference:
         return f"{self.repository}@{self.commit[:12]}:{self.path}"
 
 
-Defaults = Callable[[Reference], bytes | BrokenPolicy]
+Defaults = Callable[[FileReference], bytes | BrokenPolicy]
 """Gives the file of a reference, or why there is none."""
 
 
@@ -89,12 +89,12 @@ class DefaultsNeededError(Exception):
         reference: Which.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: FileReference) -> None:
         super().__init__(f"{reference} was not fetched yet")
         self.reference = reference
 
 
-def parse(text: str) -> Reference | None:
+def parse(text: str) -> FileReference | None:
     """Read a reference; None for what is none."""
     found = _REFERENCE.fullmatch(text)
     if not re.fullmatch(PATTERN, text) or found is None or found[2] not in REPOSITORIES:
@@ -102,7 +102,7 @@ def parse(text: str) -> Reference | None:
     parts = found[4].split("/")
     if "" in parts or not {".", ".."}.isdisjoint(parts):
         return None
-    return Reference(*found.groups())
+    return FileReference(*found.groups())
 
 
 def united(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

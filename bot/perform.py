@@ -29,7 +29,7 @@ from bot.forges.port import (
 )
 from bot.freezes import Freezes
 from bot.git import write
-from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
+from bot.git.port import GitIdentity, GitRefusedError, History, Mirror, Pushed, RefUpdate
 from bot.look.assemble import Looked
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.render.port import Renderer
@@ -112,7 +112,7 @@ class Performer:
         renderer: Renderer,
         store: Store,
         key: bytes,
-        who: Signature,
+        who: GitIdentity,
         instance: str,
         freezes: Freezes,
         *,

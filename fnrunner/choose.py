@@ -209,7 +209,7 @@ class QueueLimited:
                 return await self._inner.run(image, resources, seconds=left)
 
 
-class Readied:
+class PreparingRunner:
     """A runner that has everything brought that a function needs before it waits for its turn."""
 
     def __init__(self, inner: Identified, ready: Ready) -> None:
@@ -311,7 +311,7 @@ async def runners(settings: RunnerSettings) -> AsyncIterator[Identified]:
                 ready=there.ready,
             )
         else:
-            runner = Readied(runner, there.ready)
+            runner = PreparingRunner(runner, there.ready)
         runner = CrowdLimited(runner, _CROWD * (limits.running + limits.waiting))
         yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
 

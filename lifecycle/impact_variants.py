@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from lifecycle.facts.impact import VariantChange, VariantOutcome, VariantsImpact
 from lifecycle.variants.injection import fits_kind
-from lifecycle.variants.objects import DEFAULT_NAMESPACE, KubeObject, Objects
+from lifecycle.variants.objects import DEFAULT_NAMESPACE, KubeObject, KubeObjectIndex
 from lifecycle.variants.values import Downstream, Injector, Variant
 
 MOST_CHANGES = 100
@@ -38,7 +38,7 @@ class WantedVariants:
     """
 
     variants: Mapping[Downstream, Variant]
-    objects: Objects
+    objects: KubeObjectIndex
     problems: int = 0
     own: frozenset[str] = frozenset()
     unread: bool = False
@@ -83,7 +83,7 @@ def _otherwise(
 class _Sources:
     """Objects that rules may inject, by their namespace and name."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: KubeObjectIndex) -> None:
         self._found: dict[tuple[str, str], list[KubeObject]] = {}
         for each in objects.every():
             key = each.namespace or DEFAULT_NAMESPACE, each.name

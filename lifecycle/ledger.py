@@ -274,7 +274,7 @@ class ProposedState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackageState:
+class RemovalState:
     """What there is of a package that somebody wants removed with its revisions.
 
     Attributes:

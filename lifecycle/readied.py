@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from lifecycle.access import AccessAction
 from lifecycle.actions import SetDraft
-from lifecycle.facts.conversation import Readied
+from lifecycle.facts.conversation import ReadyForReview
 from lifecycle.facts.proposal import Proposal
 from lifecycle.policy import Policy
 from lifecycle.rights import Refused, Target, Verdict, authorise, facts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
+class ReadyPress:
     """A press that a written rule is about.
 
     Attributes:
@@ -26,7 +26,7 @@ class Pressed:
         places: The folders whose rule is written; "" for the repository.
     """
 
-    last: Readied
+    last: ReadyForReview
     policy: Policy
     places: tuple[str, ...]
 
@@ -36,7 +36,7 @@ class Pressed:
         return f"ready {self.last.id}"
 
 
-def pressed(proposal: Proposal) -> Pressed | None:
+def pressed(proposal: Proposal) -> ReadyPress | None:
     """Return what made an open proposal ready, where a written rule says who may."""
     last, policy = proposal.talk.readied, proposal.rules.policy
     if last is None or proposal.place.draft or proposal.place.closed:
@@ -47,7 +47,7 @@ def pressed(proposal: Proposal) -> Pressed | None:
         return None
     every = proposal.content.places or ("",)
     places = tuple(place for place in every if policy.writes(AccessAction.PROPOSE, place))
-    return Pressed(last, policy, places) if places else None
+    return ReadyPress(last, policy, places) if places else None
 
 
 def verdict(proposal: Proposal) -> Verdict | None:

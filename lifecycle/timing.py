@@ -13,7 +13,7 @@ from functools import partial
 from lifecycle import replay
 from lifecycle.access import AccessAction
 from lifecycle.events import Event, Frozen, Overridden, content
-from lifecycle.facts.checks import CheckState, Outside
+from lifecycle.facts.checks import AwaitedCheck, CheckState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState
@@ -155,12 +155,12 @@ def has_exceptions(proposal: Proposal, gate: str) -> bool:
     return gate in {"window", "freeze"} or gates.count(gate) == 1
 
 
-def _named(check: Outside, every: Sequence[Outside]) -> str:
+def _named(check: AwaitedCheck, every: Sequence[AwaitedCheck]) -> str:
     """The gate of a check of others."""
     return gate_texts.CHECK + _shown(check, every)
 
 
-def _shown(check: Outside, every: Sequence[Outside]) -> str:
+def _shown(check: AwaitedCheck, every: Sequence[AwaitedCheck]) -> str:
     """Its name; with its App where another one's has the same name."""
     alike = sum(1 for each in every if each.name == check.name) > 1
     return check.name + (f"@{check.app}" if alike and check.app else "")
@@ -259,7 +259,7 @@ def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
     return [_waits_for(check, proposal, remembered) for check in proposal.merging.outside]
 
 
-def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
+def _waits_for(check: AwaitedCheck, proposal: Proposal, remembered: Memory) -> Gate:
     shown = _shown(check, proposal.merging.outside)
     name = gate_texts.CHECK + shown
     state, actual, wanted, who = GateState.HOLDS, gate_texts.CHECK_PASSED, "", ""

@@ -81,7 +81,7 @@ class Cron:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class FixedTime:
     """A single moment, in UTC."""
 
     moment: datetime
@@ -95,7 +95,7 @@ class Once:
         return self.moment if self.moment <= at else None
 
 
-Edge = Cron | Once | None
+Edge = Cron | FixedTime | None
 """When a window begins or ends; None for ever ago, or never."""
 
 
@@ -215,7 +215,7 @@ def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: date
     )
     every = {window for windows in over for window in windows}
     edges = [edge for window in every for edge in (window.begins, window.ends)]
-    if all(_whole(edge.moment) for edge in edges if isinstance(edge, Once)):
+    if all(_whole(edge.moment) for edge in edges if isinstance(edge, FixedTime)):
         at = at.replace(second=0, microsecond=0)  # nothing changes within a minute
     return _closure(tuple(windows for windows in over if windows), at)
 

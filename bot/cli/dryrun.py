@@ -14,7 +14,7 @@ from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import RunnerOptions
 from bot.cli.reaching import place_of, settled
-from bot.cli.references import Reference, reference
+from bot.cli.references import ProposalReference, reference
 from bot.clock import SYSTEM, in_thread
 from bot.dryrun import (
     DryRun,
@@ -115,7 +115,7 @@ def run(
     return found.answer.value
 
 
-def _refused(error: ForgeRefusedError, wanted: Reference) -> str:
+def _refused(error: ForgeRefusedError, wanted: ProposalReference) -> str:
     if wanted.merge:
         return (
             f"GitLab refused: {error.reason}. Check the path, the number and the token: it needs"
@@ -143,7 +143,7 @@ def _rules(file: Path) -> bytes:
 
 
 async def _look(
-    wanted: Reference,
+    wanted: ProposalReference,
     runner: RunnerOptions,
     rules: bytes | None,
     maker: Callable[[Runner], Maker] | None,
@@ -155,7 +155,7 @@ async def _look(
 
 
 async def _ready(
-    wanted: Reference,
+    wanted: ProposalReference,
     runner: RunnerOptions,
     maker: Callable[[Runner], Maker] | None,
     stack: AsyncExitStack,
@@ -231,7 +231,7 @@ def _workers(stack: AsyncExitStack, runner: Runner) -> WorkerMaker:
     return WorkerMaker(runner, workers, offload=in_thread)
 
 
-def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str]:
+def _lines(wanted: ProposalReference, found: DryRun, tried: Path | None) -> Iterator[str]:
     """The verdict as a tree, the checks, and what the bot would do."""
     p = found.proposal
     what = f", {found.terms.said(revisions(p))}" if p.content.touched else ""
@@ -269,7 +269,7 @@ def _below(leaves: Iterable[Leaf], indent: str) -> Iterator[str]:
         yield from _below(leaf.leaves, f"{indent}  ")
 
 
-def _as_json(wanted: Reference, found: DryRun, tried: Path | None) -> dict[str, object]:
+def _as_json(wanted: ProposalReference, found: DryRun, tried: Path | None) -> dict[str, object]:
     p = found.proposal
     return {
         "repository": wanted.name,

@@ -185,7 +185,7 @@ def _variants(
         return VariantsImpact()
     location = locate(tree.address())
     own = location.path if location else ""
-    plan = impact_plan.Plan(
+    plan = impact_plan.ImpactPlan(
         head=Sha(tree.tree() if inside else base.commit),
         base_ref=base.branch,
         base=Sha(base.commit),

@@ -10,7 +10,7 @@ from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged, readable
 from bot.cli.rpkg import dry
 from bot.look import impact_places, impact_plan, locks, rules
-from bot.look.impact_plan import Plan, UpgradeTrial
+from bot.look.impact_plan import ImpactPlan, UpgradeTrial
 from bot.store.values import ServedName, UpstreamUser
 from cadlib.errors import PackageError
 from cadlib.package.files import Entry, Files
@@ -66,7 +66,7 @@ def tried(
         )
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
     policy, now = readable(held.policy, base.shown), tree.tree()
-    plan = Plan(
+    plan = ImpactPlan(
         head=Sha(now),
         base_ref=base.shown,
         base=Sha(base.commit),

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult
 from bot import places, trust
 from bot.cli import own_forges, reaching_gitlab
 from bot.cli.dropin import CommandFailure
-from bot.cli.references import Reference
+from bot.cli.references import ProposalReference
 from bot.connecting import apps, connected
 from bot.dryrun import DryRunScope, NotToldError
 from bot.forges.github.forge import GitHub
@@ -43,12 +43,12 @@ from lifecycle.identity import GITHUB, RepositoryId
 _TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
 
 
-def settled(wanted: Reference) -> Reference:
+def settled(wanted: ProposalReference) -> ProposalReference:
     """Return a reference that knows whether it is of a merge request."""
     return replace(wanted, merge=reaching_gitlab.is_there(wanted, os.environ))
 
 
-async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> DryRunScope:
+async def place_of(wanted: ProposalReference, stack: AsyncExitStack, folder: Path) -> DryRunScope:
     """The repository, as the bot sees it where that is at hand, else as the person does.
 
     Raises:
@@ -94,7 +94,7 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Dr
     )
 
 
-def github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
+def github_of(wanted: ProposalReference, settings: Settings) -> tuple[Settings, str]:
     """The settings and the name of the GitHub that a pull request is at; the first for none."""
     there = places.github_home(_api_of(wanted.origin).geturl()) if wanted.origin else ""
     for each in settings.further_githubs:
@@ -106,7 +106,7 @@ def github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
     return settings, GITHUB
 
 
-def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
+def _api(wanted: ProposalReference, environ: Mapping[str, str]) -> str:
     """Where a person's token may go.
 
     Raises:
@@ -126,7 +126,7 @@ def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
     return found.geturl()
 
 
-def _same_forge(wanted: Reference, api: str) -> None:
+def _same_forge(wanted: ProposalReference, api: str) -> None:
     """Refuse an address of another forge than the one whose API is set."""
     if not wanted.origin:
         return
@@ -151,7 +151,11 @@ def _api_of(origin: str) -> SplitResult:
 
 
 async def _of_app(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
+    settings: Settings,
+    wanted: ProposalReference,
+    stack: AsyncExitStack,
+    mirrors: DiskMirrors,
+    name: str,
 ) -> DryRunScope:
     """As the newest of the bot's Apps that is installed there sees it."""
     clients = apps(settings, stack.callback, reads_only=True, name=name)
@@ -174,7 +178,11 @@ async def _of_app(
 
 
 async def _of_user(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
+    settings: Settings,
+    wanted: ProposalReference,
+    stack: AsyncExitStack,
+    mirrors: DiskMirrors,
+    name: str,
 ) -> DryRunScope:
     """As the bot's machine user sees it; a look asks it to write nothing."""
     mine = replace(settings, github_repositories=(wanted.name,))

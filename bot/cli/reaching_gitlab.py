@@ -17,7 +17,7 @@ from bot import trust
 from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
 from bot.cli.own_forges import GITLAB_SERVICE, GITLAB_URL
-from bot.cli.references import Reference
+from bot.cli.references import ProposalReference
 from bot.dryrun import DryRunScope
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
@@ -36,7 +36,7 @@ _PERSONS = (GITLAB_URL, _CA)
 """Variables that a person sets as well."""
 
 
-def is_there(wanted: Reference, environ: Mapping[str, str]) -> bool:
+def is_there(wanted: ProposalReference, environ: Mapping[str, str]) -> bool:
     """Whether a request is at a GitLab: by how it is named, or by where its clone came from."""
     if wanted.merge:
         return True
@@ -50,7 +50,7 @@ def is_there(wanted: Reference, environ: Mapping[str, str]) -> bool:
 
 
 async def place_of(
-    wanted: Reference, stack: AsyncExitStack, folder: Path, environ: Mapping[str, str]
+    wanted: ProposalReference, stack: AsyncExitStack, folder: Path, environ: Mapping[str, str]
 ) -> DryRunScope:
     """The project, as the bot sees it where that is at hand, else as the person does.
 
@@ -119,7 +119,7 @@ def _is_bot(environ: Mapping[str, str]) -> bool:
     return any(environ.get(name) for name in names if name not in _PERSONS)
 
 
-def _served(wanted: Reference, served: tuple[GitLabInstance, ...]) -> GitLabInstance:
+def _served(wanted: ProposalReference, served: tuple[GitLabInstance, ...]) -> GitLabInstance:
     """The instance that a request is at; the only one, where the request does not say."""
     found = [each for each in served if not wanted.origin or _is_at(wanted.origin, each.url)]
     if len(found) == 1:
@@ -135,7 +135,7 @@ def _served(wanted: Reference, served: tuple[GitLabInstance, ...]) -> GitLabInst
     )
 
 
-def _person(wanted: Reference, environ: Mapping[str, str]) -> GitLabUser:
+def _person(wanted: ProposalReference, environ: Mapping[str, str]) -> GitLabUser:
     """A person with a token of their own.
 
     Raises:

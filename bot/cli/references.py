@@ -37,7 +37,7 @@ def is_reference(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ProposalReference:
     """A pull request or merge request as people name it.
 
     Attributes:
@@ -58,7 +58,7 @@ class Reference:
         return f"{'!' if self.merge else '#'}{self.number}"
 
 
-def reference(text: str) -> Reference:
+def reference(text: str) -> ProposalReference:
     """Read `12`, `#12`, `!12`, `owner/name#12`, `group/project!12`, or an address.
 
     A number alone is of the repository that the current folder is a clone of.
@@ -72,11 +72,11 @@ def reference(text: str) -> Reference:
     number = int(found["alone"] or found["short"] or found["long"] or found["merge"])
     name = found["name"] or found["full"] or found["path"] or ""
     merge = "!" in (found["mark"], found["sigil"]) or bool(found["path"])
-    wanted = Reference(number, name, found["origin"] or "", merge)
+    wanted = ProposalReference(number, name, found["origin"] or "", merge)
     return wanted if wanted.name else _here(wanted)
 
 
-def _here(wanted: Reference) -> Reference:
+def _here(wanted: ProposalReference) -> ProposalReference:
     """The repository that the current folder is a clone of."""
     try:
         said = execute(["remote", "get-url", "origin"], Path(), users_environment())

@@ -22,7 +22,7 @@ from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.commits import MadeBy
 from lifecycle.facts.conversation import (
     Comment,
-    Readied,
+    ReadyForReview,
     ReviewDecision,
     ReviewState,
     ReviewText,
@@ -293,7 +293,7 @@ class Conversation:
     in_queue: bool = False
     suggested: frozenset[Sha] = frozenset()
     decision: ReviewDecision | None = None
-    readied: Readied | None = None
+    readied: ReadyForReview | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

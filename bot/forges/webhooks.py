@@ -87,7 +87,7 @@ class Delivery:
         )
 
 
-class Signature(Protocol):
+class DeliverySignature(Protocol):
     """What a forge signed a delivery with, checked while its body comes in."""
 
     def update(self, part: bytes) -> None:
@@ -108,7 +108,7 @@ class WebhookReader(Protocol):
     def forge(self) -> str:
         """Which forge: the first part of each `RepositoryId`."""
 
-    def read_headers(self, headers: Mapping[str, str]) -> Signature:
+    def read_headers(self, headers: Mapping[str, str]) -> DeliverySignature:
         """Refuse what is no delivery before anything of its body is read.
 
         Args:

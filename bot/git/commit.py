@@ -13,9 +13,9 @@ from bot.git.port import (
     MOST_TEXT,
     Changes,
     Commit,
+    GitIdentity,
     MissingObjectError,
     ObjectTooLargeError,
-    Signature,
 )
 from bot.git.trees import TreeReader
 from cadlib.package.files import Entry
@@ -122,7 +122,7 @@ class CommitReader(TreeReader):
         self,
         parent: str,
         changes: Changes,
-        who: Signature,
+        who: GitIdentity,
         when: datetime,
         message: Callable[[str], str],
     ) -> Sha:
@@ -135,7 +135,7 @@ class CommitReader(TreeReader):
         head: str,
         base: str,
         files: Mapping[str, Entry | None],
-        who: Signature,
+        who: GitIdentity,
         when: datetime,
         message: Callable[[str], str],
     ) -> Sha:
@@ -148,6 +148,6 @@ class CommitReader(TreeReader):
         data = write.commit(tree, [head, base], who, when, message(tree))
         return Sha(self.store("commit", data))
 
-    def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:
+    def write_tag(self, name: str, target: str, who: GitIdentity, when: datetime, text: str) -> Sha:
         """Write an annotated tag; no ref moves."""
         return Sha(self.store("tag", write.tag(name, target, who, when, text)))

@@ -18,7 +18,7 @@ from bot.git import refs as git_refs
 from bot.git.caches import MirrorCaches
 from bot.git.commit import CommitReader
 from bot.git.difference import differ
-from bot.git.objects import GitObject, Objects
+from bot.git.objects import GitObject, ObjectReader
 from bot.git.port import (
     MOST_ENTRIES,
     MOST_LISTED,
@@ -58,7 +58,7 @@ class DiskHistory(CommitReader, StoredTrees):
         known: Callable[[str], Refs | None],
         merge_seconds: float = git_merge.SECONDS,
     ) -> None:
-        super().__init__(Objects(folder, environment(folder)))
+        super().__init__(ObjectReader(folder, environment(folder)))
         self._folder = folder
         self._kept = kept
         self._broken = broken

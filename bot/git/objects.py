@@ -45,7 +45,7 @@ class GitObject:
 _HEAD = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) ([a-z]+) ([0-9]+)\n")
 
 
-class Objects:
+class ObjectReader:
     """Reads objects; the process is started when the first one is asked for.
 
     Threads may share it: one answer is read at a time, since bytes of two would be mixed.

@@ -102,7 +102,7 @@ class RefUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class GitIdentity:
     """The author, committer or tagger of commits and tags that we write."""
 
     name: str
@@ -311,7 +311,7 @@ class History(Protocol):
         self,
         parent: str,
         changes: Changes,
-        who: Signature,
+        who: GitIdentity,
         when: datetime,
         message: Callable[[str], str],
     ) -> Sha:
@@ -334,7 +334,7 @@ class History(Protocol):
         head: str,
         base: str,
         files: Mapping[str, Entry | None],
-        who: Signature,
+        who: GitIdentity,
         when: datetime,
         message: Callable[[str], str],
     ) -> Sha:
@@ -353,7 +353,7 @@ class History(Protocol):
             ValueError: A file conflicts that is not among `files`, or git holds no such path.
         """
 
-    def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:
+    def write_tag(self, name: str, target: str, who: GitIdentity, when: datetime, text: str) -> Sha:
         """Write an annotated tag of a commit; no ref moves."""
 
 

@@ -10,7 +10,7 @@ from stat import S_ISREG
 from bot.git import alike
 from bot.git.caches import BLOBS, ENTRIES
 from bot.git.difference import TREE, differ, is_package
-from bot.git.objects import Allow, Entries, GitEndedError, GitObject, Objects, parse_tree
+from bot.git.objects import Allow, Entries, GitEndedError, GitObject, ObjectReader, parse_tree
 from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
@@ -192,7 +192,7 @@ class StoredTrees(TreeReader):
         objects: Of the repository; closed with it.
     """
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectReader) -> None:
         self.objects = objects
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from stat import S_ISREG
 
 from bot.git.difference import TREE
 from bot.git.objects import Entries
-from bot.git.port import Changes, Signature
+from bot.git.port import Changes, GitIdentity
 from cadlib.package.files import Entry
 
 Store = Callable[[str, bytes], str]
@@ -34,7 +34,7 @@ def tree(entries: Callable[[str], Entries], store: Store, base: str, changes: Ch
 
 
 def commit(
-    tree: str, parents: Sequence[str], who: Signature, when: datetime, message: str
+    tree: str, parents: Sequence[str], who: GitIdentity, when: datetime, message: str
 ) -> bytes:
     """A commit on top of others: the data of its object."""
     at = who.at(when)
@@ -43,7 +43,7 @@ def commit(
     return text.encode()
 
 
-def tag(name: str, target: str, who: Signature, when: datetime, text: str) -> bytes:
+def tag(name: str, target: str, who: GitIdentity, when: datetime, text: str) -> bytes:
     """An annotated tag of a commit: the data of its object."""
     head = f"object {target}\ntype commit\ntag {name}\ntagger {who.at(when)}\n\n"
     return f"{head}{text}".encode()

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
-from bot.forges.webhooks import Delivery, Signature, WebhookError, WebhookReader
+from bot.forges.webhooks import Delivery, DeliverySignature, WebhookError, WebhookReader
 from bot.keys import Sweep, SweepKey
 from bot.logs import Seldom
 from bot.store.port import Store
@@ -291,7 +291,9 @@ class Bodies:
             self._waiting += Counter()  # without those of which none waits
 
     @asynccontextmanager
-    async def received(self, request: Request, signature: Signature) -> AsyncIterator[bytes]:
+    async def received(
+        self, request: Request, signature: DeliverySignature
+    ) -> AsyncIterator[bytes]:
         """Read and verify a body, and count it until the block ends.
 
         The turn of a large one is over once it is read: in the block others are waited for.
@@ -324,7 +326,7 @@ class Bodies:
         finally:
             self._turns.release()
 
-    async def _read(self, request: Request, signature: Signature, kept: IO[bytes]) -> int:
+    async def _read(self, request: Request, signature: DeliverySignature, kept: IO[bytes]) -> int:
         """Read a body into a file; returns its size, which stays counted."""
         size = 0
         try:

@@ -20,7 +20,7 @@ from bot.store.port import LookIndex
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts.checks import OURS, CheckRun, CheckState, Outside
+from lifecycle.facts.checks import OURS, AwaitedCheck, CheckRun, CheckState
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
@@ -163,7 +163,7 @@ class HeadStateReader:
 
     async def _outside(
         self, state: PullState, head: HeadState, policy: Policy | BrokenPolicy
-    ) -> tuple[Outside, ...]:
+    ) -> tuple[AwaitedCheck, ...]:
         """How the checks stand that the configuration waits for, at the head of the proposal.
 
         After a merge too: what it waits for before the tag was reported at that head.

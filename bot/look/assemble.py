@@ -22,7 +22,7 @@ from bot.look.defaults import ExtendedFiles
 from bot.look.fetching import Fetcher
 from bot.look.one_look import OneLook
 from bot.look.patience import Patience
-from bot.look.people import People
+from bot.look.people import PeopleReader
 from bot.look.proposals import ProposalReader
 from bot.look.reader import MirrorReader
 from bot.look.sharing import Overlaps
@@ -140,7 +140,7 @@ class Looker:
         self.offload = offload
         self._asker = HeadStateReader(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(repository.id, forge, store.proposals)
-        self.people = People(forge, login, clock=clock, offload=offload)
+        self.people = PeopleReader(forge, login, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self.proposals = ProposalReader(
             repository,

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from bot.clock import Clock
 from bot.config import CONFIG
-from bot.extends import KEY, MOST_BYTES, DefaultsNeededError, Reference
+from bot.extends import KEY, MOST_BYTES, DefaultsNeededError, FileReference
 from bot.forges.port import Forge, ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from cadlib.errors import Place
 from lifecycle.messages import configuration as texts
@@ -36,9 +36,9 @@ class ExtendedFiles:
         self._owner = owner
         self._forge = forge
         self._clock = clock
-        self._found: dict[Reference, tuple[float, bytes | BrokenPolicy]] = {}
+        self._found: dict[FileReference, tuple[float, bytes | BrokenPolicy]] = {}
 
-    def get(self, reference: Reference) -> bytes | BrokenPolicy:
+    def get(self, reference: FileReference) -> bytes | BrokenPolicy:
         """A file that was fetched; for threads.
 
         Raises:
@@ -52,7 +52,7 @@ class ExtendedFiles:
     def _is_old(self, at: float, found: bytes | BrokenPolicy) -> bool:
         return isinstance(found, BrokenPolicy) and self._clock.monotonic() > at + AGAIN
 
-    async def fetch(self, reference: Reference) -> None:
+    async def fetch(self, reference: FileReference) -> None:
         """Fetch a file, or find out why there is none.
 
         Raises:
@@ -80,7 +80,7 @@ class ExtendedFiles:
                 await self.fetch(needed.reference)
         raise ForgeBusyError("read the defaults of the organisation", "they are too many at once")
 
-    async def _read(self, reference: Reference) -> bytes | BrokenPolicy:
+    async def _read(self, reference: FileReference) -> bytes | BrokenPolicy:
         shown = reference.shown
         if not reference.may_be_used_by(self._owner):
             return _broken(texts.foreign_defaults(shown, self._owner))

@@ -25,7 +25,7 @@ from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
 from bot.look.impact_places import Opened, TrialSite, TrialSites
-from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
+from bot.look.impact_plan import ImpactPlan, RulesTrial, UpgradeTrial
 from bot.look.impact_variants import ALONE, OtherRepositories, VariantTrials
 from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
@@ -112,7 +112,7 @@ class Trial:
         waiting: What is left to try.
     """
 
-    plan: Plan
+    plan: ImpactPlan
     impact: Impact
     until: float
     waiting: deque[RulesTrial | UpgradeTrial] = field(default_factory=deque)
@@ -326,7 +326,7 @@ class ImpactReader:
             log.info("a package was not tried", package=place.package, reason=str(error))
             return replace(place, problem=texts.UNREADABLE)
 
-    async def _by_rules(self, plan: Plan, each: RulesTrial, here: TrialSite) -> PackageImpact:
+    async def _by_rules(self, plan: ImpactPlan, each: RulesTrial, here: TrialSite) -> PackageImpact:
         if plan.tried is None or texts.NOT_PUBLISHED in each.merges:
             return PackageImpact(package=each.package, merges=each.merges)
         key = (each.package, each.tree, *map(places.key_of, (plan.held, plan.tried)))
@@ -343,7 +343,7 @@ class ImpactReader:
 
     async def _by_upgrade(
         self,
-        plan: Plan,
+        plan: ImpactPlan,
         each: UpgradeTrial,
         place: PackageImpact,
         here: TrialSite,

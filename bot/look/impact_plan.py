@@ -46,7 +46,7 @@ class RulesTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ImpactPlan:
     """What is to be tried.
 
     Attributes:
@@ -80,7 +80,7 @@ class Plan:
     variants: bool = False
 
 
-def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
+def read(reader: MirrorReader, head: Sha, base_ref: str) -> ImpactPlan | None:
     """Find out what a head has to be tried on; None where its rules cannot be read.
 
     The rules are compared with those that the head began with: what the base branch changed since
@@ -107,7 +107,7 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     trees = _packages(git, base) if held != tried else {}
     tags = nested_tags(git, trees)
     trials = tuple(rules_trials(trees, tags, base_ref, reader.default_branch, (held, tried)))
-    return Plan(
+    return ImpactPlan(
         head=head,
         base_ref=base_ref,
         base=base,
@@ -238,7 +238,7 @@ class States(Protocol):
 
 
 def upgrades(
-    git: States, here: RepositoryId, plan: Plan, users: Sequence[UpstreamUser]
+    git: States, here: RepositoryId, plan: ImpactPlan, users: Sequence[UpstreamUser]
 ) -> UpgradeTrials:
     """Return what an upgrade is tried on, of the packages with a lock.
 

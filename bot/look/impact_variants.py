@@ -12,9 +12,9 @@ from typing import Final, Protocol, TypeAlias
 from bot.clock import Offload
 from bot.look import variant_rules
 from bot.look.drafted_from import MOST_BYTES
-from bot.look.impact_plan import Plan
+from bot.look.impact_plan import ImpactPlan
 from bot.look.variant_files import States
-from bot.look.variant_rules import Outside, Topics
+from bot.look.variant_rules import RepositoryObjects, Topics
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
 from cadlib.package.files import KPTFILE
@@ -62,7 +62,7 @@ class Lent:
     """
 
     use: VariantUse = field(default_factory=VariantUse)
-    outside: Sequence[Outside] = ()
+    outside: Sequence[RepositoryObjects] = ()
     topics: Topics = ()
 
 
@@ -117,7 +117,9 @@ class VariantTrials:
         changes = sum(len(each.changes) for each in self._kept.values())
         return len(self._kept) > MOST_KEPT or changes > MOST_CHANGES_KEPT
 
-    async def tried(self, git: Packages, plan: Plan, own: str, tagged: Tagged) -> VariantsImpact:
+    async def tried(
+        self, git: Packages, plan: ImpactPlan, own: str, tagged: Tagged
+    ) -> VariantsImpact:
         """Return what a head would do to what its repository's rules want.
 
         Args:
@@ -160,7 +162,7 @@ async def _missing(changes: Iterable[VariantChange], tagged: Tagged) -> frozense
     return frozenset(each for each in asked if names.tag_ref(names.spelled(*each)) not in there)
 
 
-def alone(git: Packages, plan: Plan, own: str) -> VariantsImpact:
+def alone(git: Packages, plan: ImpactPlan, own: str) -> VariantsImpact:
     """Return the same as `VariantTrials.tried`, where no other repository is known.
 
     Args:
@@ -192,7 +194,7 @@ class Compared:
     unread: bool
 
 
-def compared(git: Packages, plan: Plan, own: str, lent: Lent) -> Compared:
+def compared(git: Packages, plan: ImpactPlan, own: str, lent: Lent) -> Compared:
     """Resolve rules as a branch began with them and as it has them, and compare what they want.
 
     Args:
@@ -241,7 +243,7 @@ def _folders(use: VariantUse, repository: str) -> list[ObjectFolder]:
     return [each for each in use.objects if each.repository.lower() == repository]
 
 
-def _asks_for_more(use: VariantUse, outside: Sequence[Outside]) -> bool:
+def _asks_for_more(use: VariantUse, outside: Sequence[RepositoryObjects]) -> bool:
     """Whether a configuration reads of another repository what was not read."""
     read = {each.repository for each in outside}
     return any(each.repository and each.repository.lower() not in read for each in use.objects)
@@ -257,7 +259,7 @@ def _keepers(git: Packages, base: Sha, package: str) -> Collection[str] | None:
         return ()
 
 
-def _key(git: Packages, plan: Plan, lent: Lent) -> tuple[object, ...]:
+def _key(git: Packages, plan: ImpactPlan, lent: Lent) -> tuple[object, ...]:
     """What a comparison follows from: the folders of rules and resources, and what is lent."""
     states = []
     for at, use in ((plan.origin, plan.held.variants), (plan.head, plan.wants)):

@@ -64,7 +64,7 @@ class _Told:
     teams: tuple[Team, ...]
 
 
-class People:
+class PeopleReader:
     """Finds out about the people of one repository's proposals.
 
     Args:

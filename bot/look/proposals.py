@@ -26,9 +26,9 @@ from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
 from bot.look.one_look import OneLook
-from bot.look.people import People
+from bot.look.people import PeopleReader
 from bot.look.reader import Basis, MirrorReader
-from bot.look.revisions import Revisions
+from bot.look.revisions import RevisionReader
 from bot.look.states import PullState
 from bot.look.timed_rules import timed_now
 from bot.look.trials import Trials
@@ -84,7 +84,7 @@ class ProposalReader:
         renderer: Renderer,
         store: LookIndex,
         asker: HeadStateReader,
-        people: People,
+        people: PeopleReader,
         login: str,
         *,
         clock: Clock,
@@ -109,7 +109,7 @@ class ProposalReader:
         self._trials = Trials(forge, offload, observed_until)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
-        self._revisions = Revisions(forge, fetcher, store.proposals, offload)
+        self._revisions = RevisionReader(forge, fetcher, store.proposals, offload)
         self._upgrades = UpgradeReader(repository, renderer, offload, upstreams, clock)
         self._drafts = Drafts(
             repository, forge, fetcher, renderer, store.proposals, offload, upstreams, clock

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from bot import config
 from bot.config import CONFIG, FOLDER
-from bot.extends import Defaults, Reference
+from bot.extends import Defaults, FileReference
 from bot.git.port import Difference, History, MissingObjectError
 from bot.look import rules
 from bot.look.rules import BaseRules
@@ -208,7 +208,7 @@ class MirrorReader:
         """A file with rules; broken, and not absent, where something else stands in its place."""
         if (repository := at.partition("@"))[1]:
             owner, _, name = repository[0].partition("/")
-            wanted = Reference(owner, name, repository[2], path)
+            wanted = FileReference(owner, name, repository[2], path)
             return self.defaults(wanted) if self.defaults else None
         if path == CONFIG and self.tried is not None:
             return self.tried

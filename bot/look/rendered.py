@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bot.clock import Offload
-from bot.git.port import History, Signature
+from bot.git.port import GitIdentity, History
 from bot.look.reader import MirrorReader
 from bot.render.port import Renderer
 from cadlib.package.files import REGULAR, Entry, upwards
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, RenderMode
 
-_SCRATCH = Signature("porchbot", "porchbot@localhost")
+_SCRATCH = GitIdentity("porchbot", "porchbot@localhost")
 """Who a commit is by that is looked at and never pushed."""
 
 _NEVER = datetime.fromtimestamp(0, UTC)

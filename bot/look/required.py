@@ -9,10 +9,10 @@ from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
     OURS,
     PUBLISH,
+    AwaitedCheck,
     CheckRun,
     CheckState,
     Conclusion,
-    Outside,
     Required,
     Status,
 )
@@ -73,7 +73,7 @@ def outside(
     wanted: Iterable[OutsideCheck],
     runs: Sequence[CheckRun],
     makers: Mapping[tuple[Context, Context], CheckState],
-) -> tuple[Outside, ...]:
+) -> tuple[AwaitedCheck, ...]:
     """How each check stands that the configuration waits for; of several the worst counts.
 
     A check by another App of the same name does not count, and neither does a person's status
@@ -96,7 +96,7 @@ def outside(
         counts = (check.app,) if check.app in put else (check.app, UNREAD)
         states += [s for app, s in put.items() if not check.app or app in counts]
         state = next((s for s in _WORST if s in states), CheckState.MISSING)
-        found.append(Outside(check.name, check.app, state))
+        found.append(AwaitedCheck(check.name, check.app, state))
     return tuple(found)
 
 

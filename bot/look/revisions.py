@@ -13,12 +13,12 @@ from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.facts.commits import PushRefusal
-from lifecycle.ledger import Entries, PackageState, ProposedState, RevisionState, both
+from lifecycle.ledger import Entries, ProposedState, RemovalState, RevisionState, both
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 
 
-class Revisions:
+class RevisionReader:
     """Reads how revisions of one repository stand.
 
     Args:
@@ -91,7 +91,7 @@ class Revisions:
         )
 
 
-def packages(reader: MirrorReader, removed: Sequence[str], head: Sha) -> dict[str, PackageState]:
+def packages(reader: MirrorReader, removed: Sequence[str], head: Sha) -> dict[str, RemovalState]:
     """Read what there is of packages that are to go with all their revisions.
 
     Args:
@@ -104,7 +104,7 @@ def packages(reader: MirrorReader, removed: Sequence[str], head: Sha) -> dict[st
         path = package_ledger(package) or LEDGER
         file, entries = reader.file(head, path), rules.listed(reader.file, head, package)
         broken = isinstance(file, BrokenPolicy) or isinstance(entries, BrokenPolicy)
-        found[package] = PackageState(
+        found[package] = RemovalState(
             package=package,
             path=path,
             tags=reader.tags.objects(package),

@@ -9,7 +9,7 @@ from functools import partial
 
 from bot import config
 from bot.config import CONFIG, LEDGER
-from bot.extends import KEY, Reference
+from bot.extends import KEY, FileReference
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.ledger import Entries, Ledger, both
@@ -211,7 +211,7 @@ def _configured(
     return replace(policy, mutators=filled(policy.mutators), validators=filled(policy.validators))
 
 
-def _defaults(blob: Blob, reference: Reference) -> bytes | BrokenPolicy:
+def _defaults(blob: Blob, reference: FileReference) -> bytes | BrokenPolicy:
     """A file of another repository; who reads files knows that by what stands for the commit."""
     found = blob(f"{reference.repository}@{reference.commit}", reference.path)
     if found is not None:

@@ -12,7 +12,7 @@ from bot.look import content, rendering
 from bot.look.content import PullContent
 from bot.look.fetching import Fetcher
 from bot.look.one_look import OneLook
-from bot.look.people import People
+from bot.look.people import PeopleReader
 from bot.look.reader import Basis
 from bot.render.port import Renderer
 from lifecycle import names
@@ -37,7 +37,7 @@ class UnproposedReader:
         self,
         repository: Repository,
         fetcher: Fetcher,
-        people: People,
+        people: PeopleReader,
         renderer: Renderer,
         offload: Offload,
     ) -> None:

@@ -17,7 +17,7 @@ from lifecycle.names import Sha
 from lifecycle.policy import VariantUse
 from lifecycle.upstreams.locations import locate
 from lifecycle.variants import expressions, resolution
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.topics import TOPIC
@@ -28,7 +28,7 @@ Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class RepositoryObjects:
     """What rules may select and inject of another repository, at one of its branches.
 
     Attributes:
@@ -64,10 +64,10 @@ class RuleBook:
     repository: str
     use: VariantUse
     variants: tuple[Variant, ...] = ()
-    objects: Objects
+    objects: KubeObjectIndex
     problems: tuple[Problem, ...] = ()
     complete: bool = True
-    outside: tuple["Outside", ...] = ()
+    outside: tuple["RepositoryObjects", ...] = ()
     topics: Topics = ()
     kept_back: tuple[str, ...] = ()
 
@@ -128,7 +128,7 @@ def read(
     tip: Sha,
     repository: str,
     use: VariantUse,
-    outside: Sequence[Outside] = (),
+    outside: Sequence[RepositoryObjects] = (),
     topics: Topics = (),
 ) -> RuleBook:
     """Read the rules of a repository.
@@ -162,7 +162,7 @@ def read(
         broken += each.broken
     around = resolution.Surroundings(
         repositories=table,
-        objects=Objects([*table.values(), *found]),
+        objects=KubeObjectIndex([*table.values(), *found]),
         revision=_revision,
         own=repository,
         places={
@@ -176,7 +176,7 @@ def read(
         repository=repository,
         use=use,
         variants=tuple(map(around.placed, resolved.variants)),
-        objects=Objects(found),
+        objects=KubeObjectIndex(found),
         problems=resolved.problems,
         complete=resolved.complete,
         outside=tuple(outside),

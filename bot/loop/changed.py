@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from bot.extends import DefaultsNeededError, Reference
+from bot.extends import DefaultsNeededError, FileReference
 from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
@@ -72,7 +72,7 @@ class Surroundings:
     packages: Mapping[int, frozenset[str]]
     tags: Mapping[str, str]
     files: rules.Blob
-    needed: set[Reference] = field(default_factory=set)
+    needed: set[FileReference] = field(default_factory=set)
 
     def of(self, pull: ListedProposal) -> list[object]:
         """What a look at a pull request may find changed, beside itself."""

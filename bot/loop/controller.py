@@ -33,7 +33,7 @@ from bot.loop.impacts import Impacts
 from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import HeadBranchWaker
 from bot.loop.onboarding import Onboarding
-from bot.loop.pressed import Pressed
+from bot.loop.pressed import PressFilter
 from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
@@ -136,7 +136,12 @@ class Controller:
         books = VariantBooks(self._serving, store)
         self._impacts = Impacts(self._serving, settling, store, books)
         self._proposals = ProposalHandler(
-            self._serving, settling, store, self._unjudged, self._impacts, Pressed(forges, clock)
+            self._serving,
+            settling,
+            store,
+            self._unjudged,
+            self._impacts,
+            PressFilter(forges, clock),
         )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)

@@ -11,7 +11,7 @@ import structlog
 from bot import keys
 from bot.config import CONFIG
 from bot.forges.port import ForgeRefusedError, Forges
-from bot.git.port import GitRefusedError, History, Pushed, RefUpdate, Signature
+from bot.git.port import GitIdentity, GitRefusedError, History, Pushed, RefUpdate
 from bot.loop.repository import ServedRepository
 from bot.recent import Recent
 from bot.store.buckets import Bucket, Draw
@@ -81,7 +81,7 @@ class Onboarding:
         self, served: ServedRepository, tip: Sha, what: FoundContent, tags: Sequence[str]
     ) -> None:
         me = await self._forges.identity()
-        who = Signature(me.login, me.address)
+        who = GitIdentity(me.login, me.address)
         # Pushed, and the bot ended before it had proposed it: that is all that was left to do.
         left = await served.offload(_is_left, served, tags)
         if not left and not await self._push(served, tip, what, who):
@@ -102,7 +102,7 @@ class Onboarding:
         log.info("onboarding proposed", repository=served.repository.full_name, number=number)
 
     async def _push(
-        self, served: ServedRepository, tip: Sha, what: FoundContent, who: Signature
+        self, served: ServedRepository, tip: Sha, what: FoundContent, who: GitIdentity
     ) -> bool:
         commit = await served.offload(_commit, served, tip, what, who)
         update = RefUpdate(names.branch_ref(BRANCH), "", commit)
@@ -153,7 +153,7 @@ def _found(served: ServedRepository, git: History, at: Sha, tags: Sequence[str])
     return found(default, git.difference("", at).packages, tags, there)
 
 
-def _commit(served: ServedRepository, tip: Sha, what: FoundContent, who: Signature) -> Sha:
+def _commit(served: ServedRepository, tip: Sha, what: FoundContent, who: GitIdentity) -> Sha:
     changes = {CONFIG: texts.file(what).encode()}
     with served.mirror.open() as git:
         return git.write_commit(tip, changes, who, served.clock.now(), lambda _: texts.TITLE)

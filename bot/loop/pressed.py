@@ -83,7 +83,7 @@ class _Asked:
     over: bool = False
 
 
-class Pressed:
+class PressFilter:
     """Tells which presses count.
 
     Args:

@@ -13,7 +13,7 @@ from bot.loop import branches, waits
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.impacts import Impacts
-from bot.loop.pressed import Counting, Pressed
+from bot.loop.pressed import Counting, PressFilter
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, PredictedLook, Rest, Settling
@@ -51,7 +51,7 @@ class ProposalHandler:
         store: Store,
         unjudged: Unjudged,
         impacts: Impacts,
-        pressed: Pressed,
+        pressed: PressFilter,
     ) -> None:
         self._serving = serving
         self._pressed = pressed
@@ -101,7 +101,7 @@ class ProposalReconciler:
         store: Store,
         unjudged: Unjudged,
         impacts: Impacts,
-        pressed: Pressed,
+        pressed: PressFilter,
         key: keys.ProposalKey,
         hint: Hint,
     ) -> None:

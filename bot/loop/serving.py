@@ -13,7 +13,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.freezes import Freezes
-from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
+from bot.git.port import BRANCHES, GitIdentity, Mirror, Mirrors
 from bot.look.assemble import Looker
 from bot.look.dashboard import DashboardLooker
 from bot.look.groups import GroupLooker
@@ -195,7 +195,7 @@ class Serving:
             elif adoption.names_only:
                 adoption = await self._completed(repository, adoption, forge, mirror)
             me = await self._forges.identity()
-            who = Signature(me.login, me.address)
+            who = GitIdentity(me.login, me.address)
             looker = Looker(
                 repository,
                 forge,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot import keys
-from bot.extends import MOST_FILES, Reference
+from bot.extends import MOST_FILES, FileReference
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ListedProposal
 from bot.git.port import BRANCHES
 from bot.look.defaults import MOST_DEFAULTS
@@ -180,7 +180,7 @@ async def _seen(
     of everything else goes on.
     """
     for _ in range(MOST_FILES):
-        needed: set[Reference] = set()
+        needed: set[FileReference] = set()
         found = await served.offload(_see, served, pulls, packages, tags, needed)
         for reference in sorted(needed, key=str)[:MOST_DEFAULTS]:
             try:
@@ -197,7 +197,7 @@ def _see(
     pulls: Sequence[ListedProposal],
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
-    needed: set[Reference],
+    needed: set[FileReference],
 ) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str], str]:
     default = served.repository.default_branch
     there = branches.drafts(served.mirror).items()

@@ -11,7 +11,7 @@ from bot.config import CONFIG
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Repository
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_files, variant_rules
-from bot.look.variant_rules import Outside, RuleBook, Topics
+from bot.look.variant_rules import RepositoryObjects, RuleBook, Topics
 from bot.loop import branches
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
@@ -120,7 +120,7 @@ class VariantBooks:
             self._known.put(served.id, known)
         return known[1]
 
-    async def _outside(self, ruling: Ruling) -> list[Outside]:
+    async def _outside(self, ruling: Ruling) -> list[RepositoryObjects]:
         """What the rules may select and inject of other repositories, by their consent."""
         folders = dict[tuple[str, str], list[ObjectFolder]]()
         for each in ruling.policy.variants.objects:
@@ -182,7 +182,7 @@ class VariantBooks:
 
     async def _objects(
         self, ruling: Ruling, name: str, branch: str, folders: list[ObjectFolder]
-    ) -> Outside:
+    ) -> RepositoryObjects:
         """Resources of a repository, at a branch; "" for its default branch."""
         served = ruling.served
         other = await self._lending.to(served, name)
@@ -207,7 +207,7 @@ class VariantBooks:
             book: The rules.
             downstream: The repository of the packages.
         """
-        kept = list[Outside]()
+        kept = list[RepositoryObjects]()
         for each in book.outside:
             if await self._lending.to(downstream, each.repository) is not None:
                 kept.append(each)
@@ -263,10 +263,10 @@ _State: TypeAlias = tuple[str, Sha, VariantUse, tuple[_Other, ...], Topics]
 """What rules are read of: their repository's name, commit and configuration, others, and topics."""
 
 
-def _unreadable(name: str, problem: str, fix: str) -> Outside:
+def _unreadable(name: str, problem: str, fix: str) -> RepositoryObjects:
     """A repository whose resources cannot be used, which is told where it is configured."""
     found = Problem(CONFIG, 0, 0, "objects", problem, fix)
-    return Outside(repository=name, broken=(VariantFile(problems=(found,)),))
+    return RepositoryObjects(repository=name, broken=(VariantFile(problems=(found,)),))
 
 
 def _asks_for_topics(ruling: Ruling) -> bool:
@@ -276,20 +276,20 @@ def _asks_for_topics(ruling: Ruling) -> bool:
 
 def _resources(
     other: ServedRepository, name: str, branch: str, folders: Sequence[ObjectFolder]
-) -> Outside:
+) -> RepositoryObjects:
     default = other.repository.default_branch
     with other.mirror.open() as git:
         tip = git.ref(names.branch_ref(branch))
         if tip is None and branch == default:
-            return Outside(repository=name)
+            return RepositoryObjects(repository=name)
         if tip is None:
             return _unreadable(name, *texts.no_objects_at(name, branch))
         full, room = other.repository.full_name, variant_files.ReadBudget()
         found, broken = variant_files.objects(git, tip, full, folders, room)
-    return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
+    return RepositoryObjects(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
 
 
-def _book(ruling: Ruling, outside: Sequence[Outside], topics: Topics) -> RuleBook:
+def _book(ruling: Ruling, outside: Sequence[RepositoryObjects], topics: Topics) -> RuleBook:
     served = ruling.served
     with served.mirror.open() as git:
         name = served.repository.full_name

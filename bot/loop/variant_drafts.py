@@ -22,7 +22,7 @@ from lifecycle.variants import actions as a
 from lifecycle.variants import making
 from lifecycle.variants.carrying import DownstreamContext, DraftContent
 from lifecycle.variants.making import VariantPackage
-from lifecycle.variants.objects import Objects
+from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.upstreams import UpstreamRevision
 
 
@@ -39,7 +39,7 @@ class Task:
     """
 
     around: DownstreamContext
-    objects: Objects
+    objects: KubeObjectIndex
     here: Here
     policy: Policy
     fetched: Mapping[str, FetchedUpstream]

@@ -24,7 +24,7 @@ from lifecycle.policy import BrokenPolicy
 from lifecycle.variants import naming, trailer
 from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage
 from lifecycle.variants.making import shaped
-from lifecycle.variants.objects import Objects
+from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.pipeline import kept_by
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import UpstreamRevision, locked_number
@@ -125,7 +125,7 @@ def released_by_porch(git: History, path: str) -> str:
 def published(
     here: Here,
     variant: Variant,
-    objects: Objects,
+    objects: KubeObjectIndex,
     upstream: FetchedUpstream | None,
     number: int,
     *,

@@ -31,7 +31,7 @@ from lifecycle.upstreams.references import LATEST, RevisionReference
 from lifecycle.variants import naming
 from lifecycle.variants.carrying import DownstreamContext
 from lifecycle.variants.facts import DraftFacts, VariantFacts
-from lifecycle.variants.objects import Objects
+from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import means_draft
 from lifecycle.variants.values import Upstream, Variant
@@ -135,7 +135,7 @@ class VariantLook:
             fetcher, scope = served.looker.fetcher, Scope(packages=frozenset({path}))
             await fetcher.fetch(scope, served.clock.monotonic())
             here = replace(here, workspace=await served.offload(_made_in, served, path))
-        objects = Objects(()) if wanted.book is None else wanted.book.objects
+        objects = KubeObjectIndex(()) if wanted.book is None else wanted.book.objects
         came = UpstreamCame()
         if wanted.book is not None:
             came = await self._upstream(variant, wanted.book, base_ref, policy)

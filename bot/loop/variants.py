@@ -15,7 +15,7 @@ from bot.forges.port import ForgeBusyError
 from bot.git.port import BRANCHES
 from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
-from bot.look.variant_rules import Outside, RuleBook, Topics
+from bot.look.variant_rules import RepositoryObjects, RuleBook, Topics
 from bot.loop import variant_waits
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
@@ -83,7 +83,7 @@ class _Stop:
     until: float
 
 
-_State = tuple[Sha, tuple[Outside, ...], Topics]
+_State = tuple[Sha, tuple[RepositoryObjects, ...], Topics]
 """What rules are read of: the commit, those of other repositories, and topics."""
 
 

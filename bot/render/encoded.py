@@ -13,7 +13,7 @@ from cadlib.diff.patch import Suggestion
 from cadlib.diff.values import Change, ChangeKind
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, Severity
-from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
+from lifecycle.facts.verdicts import FunctionVersion, ReadinessGate, Verdict
 
 
 class EncodedError(ValueError):
@@ -75,7 +75,7 @@ def read(data: bytes) -> Verdict:
             complete=_flag(complete),
             diff=tuple(map(_read_change, diff)),
             rendering=tuple(map(_read_change, rendering)),
-            readiness=tuple(Readiness(*map(_text, each)) for each in readiness),
+            readiness=tuple(ReadinessGate(*map(_text, each)) for each in readiness),
             patch={_text(path): _text(text) for path, text in patch},
             suggestions=tuple(
                 Suggestion(_text(path), _number(first), _number(last), _text(text))

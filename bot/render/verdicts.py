@@ -25,7 +25,7 @@ from cadlib.render.calls import Step
 from cadlib.render.functions import Options
 from cadlib.yaml.bulk import Bulk
 from lifecycle import limits
-from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
+from lifecycle.facts.verdicts import FunctionVersion, ReadinessGate, Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode
 
@@ -137,7 +137,7 @@ def _versions(steps: Iterable[Step]) -> dict[str, FunctionVersion]:
     return found
 
 
-def _readiness(files: Files, secret: Iterable[str]) -> tuple[Readiness, ...]:
+def _readiness(files: Files, secret: Iterable[str]) -> tuple[ReadinessGate, ...]:
     """What the Kptfile of a package waits for; nothing where it is unreadable, which is an error.
 
     Conditions are those of the tree that would be published (docs/design.md, "The publish
@@ -152,7 +152,7 @@ def _readiness(files: Files, secret: Iterable[str]) -> tuple[Readiness, ...]:
         mine = [each for each in said.conditions if each.type == wanted]
         told = next((each for each in mine if each.status != "True"), mine[0] if mine else None)
         texts = (wanted, told.status, told.reason, told.message) if told else (wanted,)
-        found.append(Readiness(*(secrets.redacted(text, secret) for text in texts)))
+        found.append(ReadinessGate(*(secrets.redacted(text, secret) for text in texts)))
     return tuple(found)
 
 

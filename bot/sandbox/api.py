@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
 from bot.sandbox.errors import GitError, RefusedError
-from bot.sandbox.faults.calls import Faults, LoggedCall, OrderedFailure, Plan
+from bot.sandbox.faults.calls import FaultPlan, Faults, LoggedCall, OrderedFailure
 from bot.sandbox.fields import parsed
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
@@ -170,7 +170,9 @@ class Dialect(Protocol[RouteT, CallerT]):
     def count(self, asked: Asked, entered: Entered[RouteT, CallerT]) -> None:
         """Count the call against limits, or refuse it."""
 
-    def carry_out(self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan) -> ApiResponse:
+    def carry_out(
+        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: FaultPlan
+    ) -> ApiResponse:
         """Do what is asked; under the forge's lock."""
 
     def refusal(self, refused: RefusedError) -> ApiResponse:
@@ -249,14 +251,14 @@ class Api(Generic[RouteT, CallerT]):
         self._record(asked, entered, status, began)
         return status, told, body
 
-    def _enter(self, asked: Asked) -> tuple[Entered[RouteT, CallerT], Plan]:
+    def _enter(self, asked: Asked) -> tuple[Entered[RouteT, CallerT], FaultPlan]:
         with self._state.lock:
             entered = self._dialect.enter(asked)
         template = entered.template or asked.path
         return entered, self._faults.plan(asked.method, template, asked.path, entered.caller.name)
 
     def _act(
-        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan
+        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: FaultPlan
     ) -> tuple[ApiResponse, bool]:
         """Do what is asked, with the faults that are planned; runs in a thread of its own."""
         for callback in plan.before:
@@ -271,7 +273,7 @@ class Api(Generic[RouteT, CallerT]):
         return answer, False
 
     def _refusable(
-        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan
+        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: FaultPlan
     ) -> ApiResponse:
         try:
             if entered.refused is not None:

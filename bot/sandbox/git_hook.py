@@ -31,7 +31,7 @@ printf '%s\\t%s\\t%s\\t%s\\n' "$1" "$2" "$3" "$GIT_OBJECT_DIRECTORY" > "$SANDBOX
 _DECLINED = b"hook declined"
 
 
-class Received:
+class QuarantinedObjects:
     """Quarantined objects of a push, read by git beside the repository."""
 
     def __init__(self, repository: Path, objects: str, environment: Mapping[str, str]) -> None:

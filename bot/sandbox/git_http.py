@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote
 from bot.sandbox import git_hook
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
+from bot.sandbox.faults.calls import FaultPlan, Faults, LoggedCall
 from bot.sandbox.git import ls_refs
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.refs import PushVerdict, RefChange
@@ -98,7 +98,7 @@ class GitHttp:
         self,
         asked: _Asked,
         refused: RefusedError | None,
-        plan: Plan,
+        plan: FaultPlan,
         scope: Scope,
         receive: Receive,
         send: _Counted,
@@ -132,7 +132,7 @@ class GitHttp:
         self,
         asked: _Asked,
         repo: Repository,
-        plan: Plan,
+        plan: FaultPlan,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -155,7 +155,7 @@ class GitHttp:
         self,
         asked: _Asked,
         repo: Repository,
-        plan: Plan,
+        plan: FaultPlan,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -184,7 +184,7 @@ class GitHttp:
             self._refs[repo.id] = ls_refs.RefList(git.path, git.peeled)
         return self._refs[repo.id]
 
-    async def _pass_on(self, answer: list[Message], plan: Plan, send: Send) -> None:
+    async def _pass_on(self, answer: list[Message], plan: FaultPlan, send: Send) -> None:
         for message in answer[:-1]:
             await send(message)
         for callback in plan.after:
@@ -230,7 +230,7 @@ class GitHttp:
         self,
         asked: _Asked,
         repo: Repository,
-        plan: Plan,
+        plan: FaultPlan,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -243,7 +243,7 @@ class GitHttp:
         self,
         asked: _Asked,
         repo: Repository,
-        plan: Plan,
+        plan: FaultPlan,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -321,7 +321,7 @@ class PushCheck:
     def __call__(self, change: RefChange, objects: str) -> PushVerdict:
         """Judge one ref with the objects that git has received."""
         path = self._store.path(self._repo.id)
-        received = git_hook.Received(path, objects, self._store.environment)
+        received = git_hook.QuarantinedObjects(path, objects, self._store.environment)
         with self._state.lock:
             return self._caller.judge(self._repo, change, received)
 

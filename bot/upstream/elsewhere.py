@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.git.objects import Objects
+from bot.git.objects import ObjectReader
 from bot.git.process import environment, reason
 from bot.git.trees import StoredTrees
 from bot.upstream import remote
@@ -296,7 +296,7 @@ class _Trees(StoredTrees):
 
     def __init__(self, folder: Path) -> None:
         remote.settle(folder)
-        super().__init__(Objects(folder, environment(folder)))
+        super().__init__(ObjectReader(folder, environment(folder)))
 
     def id_of(self, name: str) -> str:
         """The object that a ref names; "" if there is none."""

@@ -72,7 +72,7 @@ class CommentedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ThreeWayValue:
     """The three states of one field."""
 
     base: CommentedValue
@@ -85,10 +85,10 @@ class Sides:
         base, ours, theirs = self.base.value, self.ours.value, self.theirs.value
         return not (alike(ours, base) or alike(theirs, base) or alike(ours, theirs))
 
-    def at(self, steps: Sequence[str | int | None]) -> "Sides":
+    def at(self, steps: Sequence[str | int | None]) -> "ThreeWayValue":
         """Return the states of a field; `steps` may differ by side."""
         base, ours, theirs = steps
-        return Sides(self.base.at(base), self.ours.at(ours), self.theirs.at(theirs))
+        return ThreeWayValue(self.base.at(base), self.ours.at(ours), self.theirs.at(theirs))
 
 
 class Merger:
@@ -113,7 +113,7 @@ class Merger:
         self._infer = infer
         self.conflicts: list[Clash] = []
 
-    def merge(self, merged: Value, sides: Sides, schema: Schema) -> dict[FieldPath, str]:
+    def merge(self, merged: Value, sides: ThreeWayValue, schema: Schema) -> dict[FieldPath, str]:
         """Return all line comments of a merged value."""
         found: dict[FieldPath, str] = {}
         self._walk(merged, At(), sides, schema, found)
@@ -123,7 +123,7 @@ class Merger:
         self,
         merged: Value,
         at: At,
-        sides: Sides,
+        sides: ThreeWayValue,
         schema: Schema,
         found: dict[FieldPath, str],
     ) -> None:
@@ -144,7 +144,7 @@ class Merger:
             for index, value in enumerate(merged):
                 base, ours, theirs = (each[index] for each in elements_of)
                 here = at.below(index, local=True, known=elements.Known.of([value], keys))
-                self._walk(value, here, Sides(base, ours, theirs), schema.element, found)
+                self._walk(value, here, ThreeWayValue(base, ours, theirs), schema.element, found)
 
     def _elements(
         self, merged: list[Value], state: CommentedValue, schema: Schema
@@ -154,7 +154,7 @@ class Merger:
         key = leading_key(merged, _items(state))
         return [state.at(places.get(index)).about(value, key) for index, value in enumerate(merged)]
 
-    def _comment(self, merged: Value, sides: Sides, at: At) -> str | None:
+    def _comment(self, merged: Value, sides: ThreeWayValue, at: At) -> str | None:
         base, ours, theirs = sides.base.comment, sides.ours.comment, sides.theirs.comment
         if not isinstance(merged, dict | list) and sides.contested:
             return theirs if _is(merged, sides.theirs.value) else ours

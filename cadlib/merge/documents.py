@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cadlib.merge.comments import CommentedValue, Merger, Sides
+from cadlib.merge.comments import CommentedValue, Merger, ThreeWayValue
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Side, veiled
 from cadlib.merge.fields import At, Clash, Fields
 from cadlib.merge.policy import ConflictPolicy
@@ -81,7 +81,7 @@ def merge_documents(
     comments = None
     before = origin.comments if origin else {}
     if updated.comments != before or (conflicts and local.comments != before):
-        sides = Sides(
+        sides = ThreeWayValue(
             CommentedValue(base, (), before),
             CommentedValue(local.value, (), local.comments),
             CommentedValue(updated.value, (), updated.comments),

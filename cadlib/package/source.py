@@ -48,7 +48,7 @@ class Resource:
         return ref(self.value)
 
 
-class Source:
+class ParsedPackage:
     """A package, parsed.
 
     Attributes:

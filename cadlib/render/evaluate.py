@@ -23,7 +23,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import Entry, Files
 from cadlib.package.ignore import find
-from cadlib.package.source import Resource, Source, unfit
+from cadlib.package.source import ParsedPackage, Resource, unfit
 from cadlib.render import written
 from cadlib.render.calls import COMMAND, Driven, Step
 from cadlib.render.functions import NOT_RESOURCES, Options
@@ -83,7 +83,7 @@ def evaluate(
         watch: Told of the step.
     """
     found = [*packages.problems(files, limits, inside=find(files, plain=True))]
-    source = Source(files, limits, bulk, plain=True)
+    source = ParsedPackage(files, limits, bulk, plain=True)
     found += source.findings
     wrong = next((each for each in found if each.severity is Severity.ERROR), None)
     if wrong is not None:
@@ -123,7 +123,7 @@ def evaluate_stream(
     items = stream.items if stream.wrapper else _numbered(stream.items)
     names = [f"{position:09}.yaml" for position in range(len(items))]
     files = {name: Entry(each.data) for name, each in zip(names, items, strict=True)}
-    source = Source(files, DEFAULT, plain=True)
+    source = ParsedPackage(files, DEFAULT, plain=True)
     running = Running(source, options or Options(), watch)
     try:
         given = [_resource(source, name) for name in names]
@@ -149,7 +149,7 @@ def _error(running: Running, ok: bool) -> PackageError | None:
     return PackageError(Place(), step.error, "Check the function and its configuration")
 
 
-def _refusal(source: Source) -> PackageError | None:
+def _refusal(source: ParsedPackage) -> PackageError | None:
     for package in sorted(source.packages):
         for path, problem in source.unfit(package):
             return _refused(path, problem)
@@ -177,7 +177,7 @@ def _numbered(items: Sequence[Stream]) -> list[Stream]:
     ]
 
 
-def _resource(source: Source, name: str) -> Resource:
+def _resource(source: ParsedPackage, name: str) -> Resource:
     """Return the resource in a file of its own, where its annotations say that it lies."""
     position, document = next(
         (number, each)
@@ -195,7 +195,7 @@ def _resource(source: Source, name: str) -> Resource:
     )
 
 
-def _item(source: Source, resource: Resource) -> Stream:
+def _item(source: ParsedPackage, resource: Resource) -> Stream:
     """Return a resource as a file of its own, with the text it had where it stayed."""
     wanted = placed(Item(resource.value, path=resource.path, index=resource.index))
     if resource.origin is None:

@@ -20,7 +20,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.reader import KptfileError, PipelineFunction
 from cadlib.package import files as packages
-from cadlib.package.source import Resource, Source, is_kustomization, unfit
+from cadlib.package.source import ParsedPackage, Resource, is_kustomization, unfit
 from cadlib.yaml import Document, Value, digits
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def not_allowed(function: PipelineFunction, options: Options) -> PackageError | 
 
 
 def config(
-    source: Source,
+    source: ParsedPackage,
     package: str,
     function: PipelineFunction,
     resources: Sequence[Resource],
@@ -168,7 +168,7 @@ def from_texts(texts: Mapping[str, str], kind: str = "ConfigMap") -> Value:
 
 
 def _configured(
-    source: Source, package: str, function: PipelineFunction, path: str, folder: str
+    source: ParsedPackage, package: str, function: PipelineFunction, path: str, folder: str
 ) -> Document:
     """Return the configuration as its file has it."""
     given = function.config_path or ""

@@ -8,7 +8,7 @@ to the next one as it is, where no resource became another object in between.
 from collections.abc import Mapping, Sequence
 
 from cadlib.package import files as packages
-from cadlib.package.source import Resource, Source, resources_read
+from cadlib.package.source import ParsedPackage, Resource, resources_read
 from cadlib.render.calls import GivenItems
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Stream
@@ -22,7 +22,7 @@ class Given:
         self._resources: Sequence[Resource] = ()
         self._made = GivenItems(())
 
-    def of(self, source: Source, package: str, resources: Sequence[Resource]) -> GivenItems:
+    def of(self, source: ParsedPackage, package: str, resources: Sequence[Resource]) -> GivenItems:
         """Return the items of resources.
 
         Args:
@@ -37,7 +37,7 @@ class Given:
         return self._made
 
 
-def _item(source: Source, package: str, resource: Resource) -> Item:
+def _item(source: ParsedPackage, package: str, resource: Resource) -> Item:
     if not package and resource.origin is not None:
         known = source.streams[resource.origin[0]].once(_items).get(id(resource))
         if known is not None:

@@ -39,7 +39,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import Files
 from cadlib.package.ignore import find
-from cadlib.package.source import Resource, Source
+from cadlib.package.source import ParsedPackage, Resource
 from cadlib.render import functions, written
 from cadlib.render.calls import (
     GUARDRAIL,
@@ -163,7 +163,7 @@ def render(
         error = PackageError(wrong.place, wrong.message, wrong.fix)
         failure = Failure(package="", stage=RenderStage.READ, error=error)
         return Rendered(findings=unfit, failed=True, failure=failure, complete=False)
-    source = Source(files, limits, bulk)
+    source = ParsedPackage(files, limits, bulk)
     rendering = _Rendering(source, bulk, options or Options(), watch)
     rendering.running.findings += [*unfit, *source.findings]
     return (yield from rendering.run(mutators, validators))
@@ -186,7 +186,9 @@ class _StoppedError(Exception):
 class _Rendering:
     """One run of `render`."""
 
-    def __init__(self, source: Source, bulk: Bulk | None, options: Options, watch: Watch) -> None:
+    def __init__(
+        self, source: ParsedPackage, bulk: Bulk | None, options: Options, watch: Watch
+    ) -> None:
         self.running = Running(source, options, watch)
         self._source = source
         self._bulk = bulk

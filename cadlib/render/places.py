@@ -11,7 +11,7 @@ from dataclasses import replace
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, from_result
 from cadlib.package import files as packages
-from cadlib.package.source import Resource, Source, ref
+from cadlib.package.source import ParsedPackage, Resource, ref
 from cadlib.render.locate import Located, carried, locate
 from cadlib.yaml import Document, Value, field_text
 
@@ -22,7 +22,7 @@ def findings(
     image: str,
     package: str,
     calls: Place,
-    source: Source,
+    source: ParsedPackage,
     resources: Sequence[Resource],
 ) -> list[Finding]:
     """Return results as findings with file and line, as far as these can be found.
@@ -51,7 +51,7 @@ def _finding(
     image: str,
     package: str,
     calls: Place,
-    source: Source,
+    source: ParsedPackage,
     candidates: Callable[[str], Sequence[Resource]],
 ) -> Finding:
     bare = from_result(result, function=image)
@@ -68,7 +68,7 @@ def _finding(
     return replace(bare, place=place, resource=bare.resource or resource.ref)
 
 
-def _in_file(source: Source, path: str, index: int, bare: Finding) -> Place:
+def _in_file(source: ParsedPackage, path: str, index: int, bare: Finding) -> Place:
     """Return the place in a file that holds no resource that the function was given."""
     stream = source.streams.get(path)
     documents = [each for each in stream.documents if not each.empty] if stream else []

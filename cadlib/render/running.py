@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity, from_result
 from cadlib.kptfile.reader import PipelineFunction
-from cadlib.package.source import Resource, Source
+from cadlib.package.source import ParsedPackage, Resource
 from cadlib.render import functions, places
 from cadlib.render import selectors as select
 from cadlib.render.calls import GUARDRAIL, CallOutcome, Driven, FunctionCall, Step
@@ -53,7 +53,7 @@ class Running:
         steps: The functions so far, in order.
     """
 
-    source: Source
+    source: ParsedPackage
     options: Options
     watch: Watch
     findings: list[Finding] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Final
 
 from cadlib.errors import PackageError, Place
 from cadlib.package import files as packages
-from cadlib.package.source import Resource, Source
+from cadlib.package.source import ParsedPackage, Resource
 from cadlib.stream.format import Ordered
 from cadlib.stream.kio import to_json
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, digits, same
@@ -24,7 +24,7 @@ _FILE_AND_FOLDER: Final = (
 
 
 def changes(
-    source: Source, resources: Sequence[Resource], bulk: Bulk | None = None
+    source: ParsedPackage, resources: Sequence[Resource], bulk: Bulk | None = None
 ) -> Mapping[str, bytes | None]:
     """Return the changed files of a package that now has these resources.
 
@@ -48,7 +48,9 @@ def changes(
     return {path: found[path] for path in sorted(found)}
 
 
-def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, Edit | None]]:
+def _edits(
+    source: ParsedPackage, resources: Sequence[Resource]
+) -> Iterator[tuple[str, Edit | None]]:
     """Yield what to make of each file that changes, None for one to delete."""
     as_read = {id(each) for path in source.streams for each in source.resources_of(path)}
     now = {id(each) for each in resources}
@@ -110,7 +112,7 @@ def _comments_changed(now: Resource, document: Document) -> bool:
 
 
 def _additions(
-    source: Source, resources: Sequence[Resource], edits: Mapping[str, bytes | None]
+    source: ParsedPackage, resources: Sequence[Resource], edits: Mapping[str, bytes | None]
 ) -> dict[str, bytes | None]:
     new: dict[str, list[Resource]] = {}
     for each in resources:
@@ -137,7 +139,7 @@ def _additions(
     return found
 
 
-def _new_comments(source: Source, resource: Resource) -> Mapping[FieldPath, str] | None:
+def _new_comments(source: ParsedPackage, resource: Resource) -> Mapping[FieldPath, str] | None:
     """Return the comments to write into a new text; None for those of the text it is taken from."""
     document = source.document(resource)
     if document is None:
@@ -145,20 +147,20 @@ def _new_comments(source: Source, resource: Resource) -> Mapping[FieldPath, str]
     return resource.comments if _comments_changed(resource, document) else None
 
 
-def _lenders(source: Source, resource: Resource) -> Sequence[Document]:
+def _lenders(source: ParsedPackage, resource: Resource) -> Sequence[Document]:
     """Return the document that a moved resource was read from, whose text goes along."""
     document = source.document(resource)
     return (document,) if document else ()
 
 
-def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Stream:
+def _stream(source: ParsedPackage, path: str, edits: Mapping[str, bytes | None]) -> Stream:
     """Return the file to add to, edits done; an empty one if there is none, or it was deleted."""
     if path in source.streams and path not in edits:
         return source.streams[path]
     return read_yaml(edits.get(path) or b"", path=path)
 
 
-def _check_path(source: Source, path: str, count: int) -> None:
+def _check_path(source: ParsedPackage, path: str, count: int) -> None:
     """Refuse a file for new resources that would not be read as resources the next time."""
     problem = next(iter(packages.path_problems(path)), None)
     if problem:

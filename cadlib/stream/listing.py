@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cadlib.errors import PackageError, Place
 from cadlib.package import files as packages
 from cadlib.package.files import Entry
-from cadlib.package.source import Source
+from cadlib.package.source import ParsedPackage
 from cadlib.stream import kio
 from cadlib.stream import places as kio_places
 from cadlib.stream.anchors import de_anchored
@@ -27,7 +27,7 @@ _HEAD = f"apiVersion: {kio.RESOURCE_LIST.api_version}\nkind: {kio.RESOURCE_LIST.
 _OURS = (*kio_places.READER, *kio_places.PLACE)
 
 
-def resource_list(source: Source, config: Stream | None = None) -> bytes:
+def resource_list(source: ParsedPackage, config: Stream | None = None) -> bytes:
     """Return a package as a ResourceList, each resource with its path and index.
 
     Args:
@@ -37,7 +37,7 @@ def resource_list(source: Source, config: Stream | None = None) -> bytes:
     return wrapped([items(source, source.streams)], config)
 
 
-def items(source: Source, paths: Iterable[str]) -> bytes:
+def items(source: ParsedPackage, paths: Iterable[str]) -> bytes:
     """Return the resources of some files of a package as items of a ResourceList.
 
     Args:
@@ -54,7 +54,7 @@ def wrapped(parts: Iterable[bytes], config: Stream | None = None) -> bytes:
     return head.encode() + whole + (b"" if config is None else _tail(config))
 
 
-def unwrapped(source: Source) -> bytes:
+def unwrapped(source: ParsedPackage) -> bytes:
     """Return a package's resources as documents one after another."""
     return "---\n".join(_ended(text) for _, _, text in _documents(source, source.streams)).encode()
 
@@ -102,7 +102,7 @@ def _tail(config: Stream) -> bytes:
     return whole.removeprefix(f"{_HEAD}items: []\n".encode())
 
 
-def _documents(source: Source, paths: Iterable[str]) -> Iterator[tuple[str, Document, str]]:
+def _documents(source: ParsedPackage, paths: Iterable[str]) -> Iterator[tuple[str, Document, str]]:
     """Yield file, document and its text for all that is listed, file by file."""
     for path in paths:
         stream = source.streams[path]

@@ -67,7 +67,7 @@ class _Gate:
     users: int = 0
 
 
-class Once:
+class SingleFlight:
     """Threads, and what is being done in them by a key."""
 
     def __init__(

@@ -31,7 +31,7 @@ from fnrunner.images import manifest
 from fnrunner.images.folders import ResolvedName
 from fnrunner.images.manifest import Image, ImageConfig, ImageManifestError
 from fnrunner.images.names import Name
-from fnrunner.images.once import Once, Stop
+from fnrunner.images.once import SingleFlight, Stop
 from fnrunner.images.registry import Registries, RegistrySession
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Resolver:
         self._seconds = seconds
         self._offline = offline
         self._kept = kept
-        self._once = Once(_THREADS, "resolve", each=_HOST_THREADS)
+        self._once = SingleFlight(_THREADS, "resolve", each=_HOST_THREADS)
         self._meant: dict[str, tuple[str, float]] = {}
         self._asked: dict[tuple[str, str], ImageConfig] = {}
         self._shown: set[tuple[str, str]] = set()

@@ -32,7 +32,7 @@ from fnrunner.fence.sandbox import Program, Sandbox
 from fnrunner.images.folders import ImageMetadata, ImageStoreError
 from fnrunner.images.manifest import Descriptor, ImageManifestError
 from fnrunner.images.names import Name, RegistryAccess
-from fnrunner.images.once import Once, Stop
+from fnrunner.images.once import SingleFlight, Stop
 from fnrunner.images.registry import Registries, RegistrySession
 from fnrunner.images.resolve import Resolver, check_program, machine, read_config, read_image
 from fnrunner.images.store import ImageStore, Lease
@@ -129,7 +129,7 @@ class Images:
             offline=settings.offline,
             kept=store,
         )
-        self._once = Once(_THREADS, "image", each=_HOST_THREADS, linger=_LINGER_SECONDS)
+        self._once = SingleFlight(_THREADS, "image", each=_HOST_THREADS, linger=_LINGER_SECONDS)
 
     @property
     def unfenced(self) -> SandboxError | None:

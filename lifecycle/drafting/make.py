@@ -26,7 +26,7 @@ from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, 
 from lifecycle import names
 from lifecycle.contents import RULES
 from lifecycle.drafting.fields import set_value
-from lifecycle.drafting.resolving import Sides, resolve
+from lifecycle.drafting.resolving import ConflictedPackage, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import MOST_CONFLICTS, PackageMerge, UpdateConflict
 from lifecycle.messages import making as texts
@@ -210,7 +210,7 @@ def _updated(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftStep
 def _resolved(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftSteps:
     """Do the upgrade again, for the values of both sides, and take another one."""
     _, came = yield from _merged(request, inputs, inputs.revision, name)
-    sides = Sides(inputs.here, inputs.revision, came.theirs)
+    sides = ConflictedPackage(inputs.here, inputs.revision, came.theirs)
     return PackageMerge(files=resolve(sides, came.conflicts, request.revision - 1, request.value))
 
 

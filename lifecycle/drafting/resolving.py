@@ -23,7 +23,7 @@ _ADDRESS = ("upstream", "upstreamLock")
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ConflictedPackage:
     """A package whose upgrade had conflicts.
 
     Attributes:
@@ -38,7 +38,7 @@ class Sides:
 
 
 def resolve(
-    of: Sides, conflicts: Sequence[Conflict], number: int, wanted: str
+    of: ConflictedPackage, conflicts: Sequence[Conflict], number: int, wanted: str
 ) -> dict[str, Entry | None]:
     """Return the file that changes, by its path; nothing where it says so already.
 
@@ -85,7 +85,7 @@ def resolve(
     return {} if data == entry.data else {conflict.path: Entry(data, entry.mode)}
 
 
-def _whole(of: Sides, conflict: Conflict, wanted: str) -> dict[str, Entry | None]:
+def _whole(of: ConflictedPackage, conflict: Conflict, wanted: str) -> dict[str, Entry | None]:
     """A whole file or resource, from the side that is wanted; upgrades leave some of them local."""
     path, here = conflict.path, of.here.get(conflict.path)
     if wanted not in (UPSTREAM, LOCAL):
@@ -168,7 +168,7 @@ def _at(value: Value, path: FieldPath) -> Value:
     return value
 
 
-def _value_before(of: Sides, conflict: Conflict) -> Value:
+def _value_before(of: ConflictedPackage, conflict: Conflict) -> Value:
     """The resource as it was before the upgrade, whose lists positions in a conflict are of."""
     entry = of.before.get(conflict.path)
     stream = None if entry is None else yaml.read(entry.data, path=conflict.path)

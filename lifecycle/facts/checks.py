@@ -97,7 +97,7 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class AwaitedCheck:
     """A check of others that the configuration waits for.
 
     Attributes:

@@ -146,7 +146,7 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Readied:
+class ReadyForReview:
     """*Ready for review*, pressed by somebody else than us.
 
     Attributes:
@@ -193,7 +193,7 @@ class Discussion:
     missing: tuple[int, ...] = ()
     decision: ReviewDecision | None = None
     reviews_required: int = 0
-    readied: Readied | None = None
+    readied: ReadyForReview | None = None
 
     @property
     def said(self) -> tuple[Comment, ...]:

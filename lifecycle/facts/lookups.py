@@ -12,7 +12,7 @@ from lifecycle.facts.open_drafts import OpenDrafts
 from lifecycle.facts.origins import FieldOrigin
 from lifecycle.facts.update import Update
 from lifecycle.facts.whole import Whole
-from lifecycle.ledger import PackageState, RevisionState
+from lifecycle.ledger import RemovalState, RevisionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Lookups:
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     origins: Mapping[str, tuple[FieldOrigin, ...]] = field(default_factory=dict)
     new_fields: Mapping[str, tuple[tuple[str, Change], ...]] = field(default_factory=dict)
-    removed: Mapping[str, PackageState] = field(default_factory=dict)
+    removed: Mapping[str, RemovalState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
     drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
     open_drafts: OpenDrafts = field(default_factory=OpenDrafts)

@@ -7,7 +7,7 @@ knows of (docs/design.md, "Merge failures").
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifecycle.facts.checks import Outside, Required
+from lifecycle.facts.checks import AwaitedCheck, Required
 
 
 class MergeFailure(StrEnum):
@@ -92,7 +92,7 @@ class Merging:
     """
 
     required: tuple[Required, ...] = ()
-    outside: tuple[Outside, ...] = ()
+    outside: tuple[AwaitedCheck, ...] = ()
     enforced: bool | None = None
     queued: bool = False
     in_queue: bool = False

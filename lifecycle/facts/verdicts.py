@@ -36,7 +36,7 @@ class FunctionVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
+class ReadinessGate:
     """A condition that a package waits for: an entry of `info.readinessGates` in its Kptfile.
 
     Attributes:
@@ -94,7 +94,7 @@ class Verdict:
     rendering: tuple[Change, ...] = ()
     patch: Mapping[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
-    readiness: tuple[Readiness, ...] = ()
+    readiness: tuple[ReadinessGate, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property

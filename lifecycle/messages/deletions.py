@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from lifecycle.ledger import (
     LedgerEntry,
     ListedState,
-    PackageState,
     ProposedState,
+    RemovalState,
     RevisionState,
 )
 from lifecycle.messages.markdown import (
@@ -46,7 +46,7 @@ def whole_package(word: str) -> str:
     )
 
 
-def all_listed(state: PackageState) -> str:
+def all_listed(state: RemovalState) -> str:
     """The revisions of a package go with it."""
     gone = sum(1 for n in state.entries if n in state.tags)
     return (
@@ -55,7 +55,7 @@ def all_listed(state: PackageState) -> str:
     )
 
 
-def not_pushed(state: PackageState) -> str:
+def not_pushed(state: RemovalState) -> str:
     """The bot may not write to the branch."""
     return (
         f"{_refused('delete')}: the bot may not push to this branch. List the revisions in"
@@ -63,7 +63,7 @@ def not_pushed(state: PackageState) -> str:
     )
 
 
-def unlisted(state: PackageState) -> str:
+def unlisted(state: RemovalState) -> str:
     """The file cannot be changed."""
     return (
         f"{_refused('delete')}: {code(state.path)} on this branch cannot be read, or has no place"
@@ -71,7 +71,7 @@ def unlisted(state: PackageState) -> str:
     )
 
 
-def with_package(state: PackageState) -> str:
+def with_package(state: RemovalState) -> str:
     """Message of the commit that lists the revisions of a package that is removed."""
     return committed(f"Withdraw the revisions of {one_line(state.package) or 'the root package'}")[
         :200

@@ -12,7 +12,7 @@ from lifecycle.facts.checks import CheckState
 from lifecycle.facts.commits import MOST_SHARED, PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
-from lifecycle.facts.verdicts import Readiness, Verdict
+from lifecycle.facts.verdicts import ReadinessGate, Verdict
 from lifecycle.ledger import LedgerChange
 from lifecycle.merges import Effect
 from lifecycle.messages import rights
@@ -219,12 +219,12 @@ def is_ready(count: int) -> str:
     return f"{number(count, 'condition')} of `info.readinessGates` {be} True"
 
 
-def not_ready(missing: Sequence[tuple[str, Readiness]]) -> str:
+def not_ready(missing: Sequence[tuple[str, ReadinessGate]]) -> str:
     """Which conditions of which packages are missing or not true, and why."""
     return some(f"{name(package)}: {_condition(one)}" for package, one in missing)
 
 
-def _condition(one: Readiness) -> str:
+def _condition(one: ReadinessGate) -> str:
     why = ": ".join(quote(text[:200]) for text in (one.reason, one.message) if text)
     status = f"is {code(one.status[:20])}" if one.status else "is not there"
     return f"condition {code(one.type[:100])} {status}" + (f" ({why})" if why else "")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from lifecycle.events import Frozen, Overridden, content
-from lifecycle.facts.checks import Outside
+from lifecycle.facts.checks import AwaitedCheck
 from lifecycle.messages.markdown import code, name, person, quote, some, some_lines, typed
 from lifecycle.windows import Window, WindowKind
 
@@ -200,12 +200,12 @@ def override_done(gate: str, *, missing: bool) -> str:
     )
 
 
-def outside_wanted(check: Outside) -> str:
+def outside_wanted(check: AwaitedCheck) -> str:
     """What a check of others has to say, and who has to say it."""
     return "success on the head commit" + (f", by the App {code(check.app)}" if check.app else "")
 
 
-def outside_who(check: Outside, spelled: str) -> str:
+def outside_who(check: AwaitedCheck, spelled: str) -> str:
     """Who can make a check of others pass, or let the proposal past it."""
     who = f"the App {code(check.app)}" if check.app else f"whatever reports {code(check.name)}"
     return (

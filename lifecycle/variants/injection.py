@@ -22,7 +22,7 @@ from cadlib.package.source import ref
 from cadlib.yaml import Document, Stream, Value, edit, read
 from lifecycle.messages import variants as messages
 from lifecycle.variants import conditions
-from lifecycle.variants.objects import KubeObject, Objects, group_and_version
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex, group_and_version
 from lifecycle.variants.values import Injector
 
 ASKS: Final = "kpt.dev/config-injection"
@@ -84,7 +84,7 @@ class Injected:
 
 
 def inject(
-    files: Files, injectors: Sequence[Injector], objects: Objects, namespace: str
+    files: Files, injectors: Sequence[Injector], objects: KubeObjectIndex, namespace: str
 ) -> Injected:
     """Inject objects into a package.
 

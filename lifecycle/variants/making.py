@@ -24,7 +24,7 @@ from cadlib.update.upstream import STRATEGIES, Answer, Step
 from lifecycle.messages import variants as messages
 from lifecycle.variants import context, pipeline
 from lifecycle.variants.injection import InjectionPoint, inject
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.values import Variant
 
 
@@ -45,7 +45,7 @@ class VariantPackage:
     sources: tuple[KubeObject, ...] = ()
 
 
-def shaped(files: Files, variant: Variant, objects: Objects) -> VariantPackage:
+def shaped(files: Files, variant: Variant, objects: KubeObjectIndex) -> VariantPackage:
     """Return a package with what a rule wants in it; done twice, it changes nothing.
 
     Args:
@@ -79,7 +79,7 @@ def _put(files: dict[str, Entry], path: str, data: bytes) -> None:
 def cloned(
     variant: Variant,
     upstream: GitRef,
-    objects: Objects,
+    objects: KubeObjectIndex,
     *,
     deployed: bool,
     limits: PackageLimits = DEFAULT,
@@ -111,7 +111,7 @@ def brought_up(
     local: Files,
     variant: Variant,
     upstream: GitRef,
-    objects: Objects,
+    objects: KubeObjectIndex,
     *,
     policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     limits: PackageLimits = DEFAULT,

@@ -74,7 +74,7 @@ def of_value(
     )
 
 
-class Objects:
+class KubeObjectIndex:
     """Objects, found by namespace, version and kind."""
 
     def __init__(self, objects: Iterable[KubeObject]) -> None:
@@ -95,10 +95,12 @@ class Objects:
         """Return all of them."""
         return (each for some in self._found.values() for each in some)
 
-    def without(self, repositories: Collection[str]) -> "Objects":
+    def without(self, repositories: Collection[str]) -> "KubeObjectIndex":
         """Return those that come from no repository of these names, in small letters."""
         left = tuple(f"{each}/" for each in repositories)
-        return Objects(each for each in self.every() if not each.origin.lower().startswith(left))
+        return KubeObjectIndex(
+            each for each in self.every() if not each.origin.lower().startswith(left)
+        )
 
     def values(self, namespace: str) -> list[Mapping[str, Value]]:
         """Return everything in a namespace, in the order in which it was given."""

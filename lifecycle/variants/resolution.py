@@ -16,7 +16,7 @@ from typing import Final
 from cadlib.errors import Place
 from lifecycle.messages import variants as messages
 from lifecycle.variants import expressions, naming, templates, topics
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.targets import (
@@ -51,7 +51,7 @@ class Surroundings:
     """
 
     repositories: Mapping[str, KubeObject]
-    objects: Objects
+    objects: KubeObjectIndex
     revision: Callable[[Upstream], KubeObject | None]
     places: Mapping[str, str] = field(default_factory=dict)
     own: str = ""

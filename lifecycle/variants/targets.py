@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.values import Target, Template, VariantSet
 
 MOST_DOWNSTREAMS: Final = 10_000
@@ -39,7 +39,7 @@ class Chosen:
     target: int = 0
 
 
-def compared(variants: VariantSet, objects: Objects) -> int:
+def compared(variants: VariantSet, objects: KubeObjectIndex) -> int:
     """Return how often selectors of a set are held against objects, long ones more often.
 
     Args:
@@ -53,7 +53,7 @@ def compared(variants: VariantSet, objects: Objects) -> int:
     )
 
 
-def unrolled(variants: VariantSet, objects: Objects) -> Iterator[Chosen]:
+def unrolled(variants: VariantSet, objects: KubeObjectIndex) -> Iterator[Chosen]:
     """Yield what the targets choose, in their order and in that of the objects.
 
     Args:

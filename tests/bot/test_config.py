@@ -41,7 +41,7 @@ from lifecycle.policy import (
     RenderMode,
     Root,
 )
-from lifecycle.windows import Cron, Once, Window, WindowKind
+from lifecycle.windows import Cron, FixedTime, Window, WindowKind
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs/reference/porchbot.schema.json"
 
@@ -115,7 +115,7 @@ MEANT = Policy(
             ),
             Window(
                 kind=WindowKind.ALLOW,
-                ends=Once(datetime(2026, 12, 20, 23, tzinfo=UTC)),
+                ends=FixedTime(datetime(2026, 12, 20, 23, tzinfo=UTC)),
                 zone=ZoneInfo("America/New_York"),
                 reason="before the holidays",
             ),

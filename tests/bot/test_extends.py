@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot import config, extends
-from bot.extends import Reference, parse
+from bot.extends import FileReference, parse
 from cadlib.errors import Place
 from lifecycle.policy import BrokenPolicy, ConfigurationProblem, MergeMethod, Policy, RenderMode
 
@@ -30,7 +30,7 @@ publish: {{update: manual}}
 
 
 def read(own: bytes, files: Mapping[str, bytes]) -> Policy | BrokenPolicy:
-    def give(reference: Reference) -> bytes | BrokenPolicy:
+    def give(reference: FileReference) -> bytes | BrokenPolicy:
         missing = ConfigurationProblem(Place(config.CONFIG), "it is not there", "Make it")
         return files.get(str(reference), BrokenPolicy((missing,)))
 
@@ -129,7 +129,7 @@ def test_defaults_that_break_the_rules_break_what_extends_them() -> None:
 
 def test_a_reference_is_spelled_as_it_is_read() -> None:
     found = parse(REF)
-    assert found == Reference("acme", ".porchbot", SHA, "defaults.yaml")
+    assert found == FileReference("acme", ".porchbot", SHA, "defaults.yaml")
     assert str(found) == REF
     assert found is not None
     assert parse(str(replace(found, name=".github"))) is not None

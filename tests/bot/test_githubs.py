@@ -7,7 +7,7 @@ import pytest
 
 from bot import apps
 from bot.cli.reaching import github_of
-from bot.cli.references import Reference
+from bot.cli.references import ProposalReference
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity
 from bot.githubs import unusable
@@ -175,11 +175,11 @@ def test_a_pull_request_is_looked_at_where_its_address_says() -> None:
     served = Settings.from_env({**alone, "XDG_STATE_HOME": "/var/state"})
 
     def name(origin: str, where: Settings = settings) -> str:
-        return github_of(Reference(7, "acme/net", origin), where)[1]
+        return github_of(ProposalReference(7, "acme/net", origin), where)[1]
 
     assert name("https://github.corp") == "corp"
     assert name("https://github.com") == "github"
     assert name("https://github.corp:8443") == "github"  # which then says that it is elsewhere
     assert (name(""), name("", served)) == ("github", "corp")
-    found, _ = github_of(Reference(7, "acme/net", "https://github.corp"), settings)
+    found, _ = github_of(ProposalReference(7, "acme/net", "https://github.corp"), settings)
     assert found.github_app_id == "9"

@@ -6,7 +6,7 @@ from typing import cast
 
 from bot.forges.port import CheckFullError, Forge
 from bot.freezes import Freezes
-from bot.git.port import Mirror, Signature
+from bot.git.port import GitIdentity, Mirror
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
 from bot.perform import Performer
@@ -77,7 +77,7 @@ class Two:
         self.clock, self.forge = ManualClock(), Slow()
         self.store = store = MemoryStore(self.clock)
         self.claims = store.claims = Claims(store.statements)
-        who = Signature("porchbot[bot]", "bot@forge.example")
+        who = GitIdentity("porchbot[bot]", "bot@forge.example")
         forge, mirror = cast(Forge, self.forge), cast(Mirror, None)
         self.one, self.other = (
             Performer(

@@ -9,7 +9,7 @@ import pytest
 
 from bot import keys
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from bot.outcomes import DONE, ActionResult, Report
 from bot.perform import Performer
 from bot.store.hints import NOTHING
@@ -56,7 +56,7 @@ async def test_a_pushed_branch_is_woken_though_nothing_was_opened(
     store, clock, here = MemoryStore(), ManualClock(), on_github(1)
     nothing: Any = None
     forge: Any = _Forge(error)
-    who = Signature("porchbot[bot]", "bot@forge.example")
+    who = GitIdentity("porchbot[bot]", "bot@forge.example")
     performer = _Pushing(
         *(here, forge, nothing, MemoryRenderer(), store, b"k" * 32, who, "x"), nothing, clock=clock
     )

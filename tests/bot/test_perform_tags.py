@@ -13,7 +13,7 @@ from bot.dashboard import Dashboard
 from bot.forges.port import AnnotatedTag, Forge, ForgeRefusedError, MergeWay, Tagged, TagOutcome
 from bot.freezes import Freezes
 from bot.git.mirror import DiskMirror
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
 from bot.perform import FEW_TAGS, Performer
@@ -74,7 +74,7 @@ class Ends:
         if self.outcome is TagOutcome.MADE:
             text = (
                 f"object {tag.target}\ntype commit\ntag {tag.name}\n"
-                f"tagger {Signature(*tag.tagger).at(tag.at)}\n\n{tag.message}"
+                f"tagger {GitIdentity(*tag.tagger).at(tag.at)}\n\n{tag.message}"
             )
             made = self.remote.git("hash-object", "-t", "tag", "-w", "--stdin", data=text.encode())
             self.remote.git("update-ref", f"refs/tags/{tag.name}", made, "0" * 40)
@@ -128,7 +128,7 @@ def performer(
 ) -> tuple[Performer, DiskMirror]:
     mirror = DiskMirror(folder / "mirrors" / "1.git", ends.remote.url)
     mirror.fetch(TOKEN)
-    who = Signature("porchbot[bot]", "bot@forge.example")
+    who = GitIdentity("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)
     freezes = Freezes(on_github(1), cast(Dashboard, ends), store)
     return Performer(

@@ -4,7 +4,7 @@ import pytest
 
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
-from cadlib.package.source import Source
+from cadlib.package.source import ParsedPackage
 from cadlib.package.unseen import BESIDE, GENERATED, NAMED_LIST, NAMELESS_LIST
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: a}\n"
@@ -52,7 +52,9 @@ UNSEEN: dict[str, tuple[str, list[tuple[str, int]]]] = {
 def found(text: str, name: str = "a.yaml") -> list[tuple[str, int | None]]:
     files = {"Kptfile": Entry(KPTFILE), name: Entry(text.encode())}
     return [
-        (each.message, each.place.line) for each in Source(files, DEFAULT).findings if each.unseen
+        (each.message, each.place.line)
+        for each in ParsedPackage(files, DEFAULT).findings
+        if each.unseen
     ]
 
 

@@ -35,7 +35,7 @@ from lifecycle.variants.decision import decide
 from lifecycle.variants.expressions import ExpressionError, compiled
 from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage, VariantFacts
 from lifecycle.variants.injection import InjectionPoint
-from lifecycle.variants.objects import KubeObject, Objects, of_value
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex, of_value
 from lifecycle.variants.ownership import GivenUp
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.upstreams import NoUpstream, UpstreamRevision
@@ -86,7 +86,7 @@ def _functions(texts: Mapping[str, str], variant: Variant) -> dict[str, str]:
 
 def ensure_config_injection(case: Case) -> Verdict:
     """Inject objects of the cluster."""
-    objects = Objects(of_value(each) for each in case.data["cluster_objects"])
+    objects = KubeObjectIndex(of_value(each) for each in case.data["cluster_objects"])
     variant = _variant(case)
 
     def change(texts: Mapping[str, str]) -> dict[str, str]:
@@ -529,7 +529,7 @@ def unroll_targets(case: Case) -> Verdict:
     found = [
         {"repoDefault": each.repo, "packageDefault": each.package}
         | ({"object": each.object.name} if each.object else {})
-        for each in targets.unrolled(variants, Objects(objects))
+        for each in targets.unrolled(variants, KubeObjectIndex(objects))
     ]
     return checked(data_difference(case.data["expected"], found))
 
@@ -551,7 +551,7 @@ def ensure_package_variants(case: Case) -> Verdict:
         repositories={
             each: KubeObject(api_version=version, kind=kind, name=each) for each in known
         },
-        objects=Objects(()),
+        objects=KubeObjectIndex(()),
         revision=lambda _: KubeObject(api_version="", kind="", name="up"),
     )
     made = resolution.resolve([VariantFile(sets=(variants,))], around)

@@ -22,6 +22,7 @@ from bot.git.port import (
     MOST_TEXT,
     Difference,
     GitBusyError,
+    GitIdentity,
     GitRefusedError,
     History,
     Mirror,
@@ -30,7 +31,6 @@ from bot.git.port import (
     Pushed,
     RefUpdate,
     Scope,
-    Signature,
     TrialMerge,
 )
 from cadlib.errors import PackageError
@@ -45,7 +45,7 @@ from tests.memory.git_objects import MemoryObjects
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/v1")
 V1 = Ref("refs/tags/net/core/v1")
-WHO = Signature("porchbot[bot]", "porchbot[bot]@users.noreply.github.com")
+WHO = GitIdentity("porchbot[bot]", "porchbot[bot]@users.noreply.github.com")
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOWHERE = "1" * 40
 LINES = b"".join(b"line %d\n" % n for n in range(9))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fnrunner.choose import CrowdLimited, QueueLimited, Readied, TimeLimited
+from fnrunner.choose import CrowdLimited, PreparingRunner, QueueLimited, TimeLimited
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
 from fnrunner.contract.run import CALL, CallContext, FunctionOutcome
 
@@ -184,7 +184,7 @@ async def test_what_is_brought_needs_no_turn_yet() -> None:
         if image == "quick-but-far":
             await coming.wait()
 
-    runner = Readied(QueueLimited(inner, running=1, waiting=1), ready)
+    runner = PreparingRunner(QueueLimited(inner, running=1, waiting=1), ready)
     far = [asyncio.create_task(runner.run("quick-but-far", b"")) for _ in range(9)]
     await settled()
     assert await runner.run("quick", b"") == FunctionOutcome(b"")

@@ -15,7 +15,7 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch, Fetched
 from cadlib.yaml import Value
 from lifecycle.drafting.make import DraftInputs, make
-from lifecycle.drafting.resolving import Sides, resolve
+from lifecycle.drafting.resolving import ConflictedPackage, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
 from lifecycle.facts.update import PackageMerge, UpdateConflict
 from lifecycle.ledger import ProposedState
@@ -98,7 +98,7 @@ def test_a_side_with_a_hidden_value_is_not_written() -> None:
     )
     for side in ("upstream", "local"):
         with pytest.raises(PackageError, match="value of a Secret"):
-            resolve(Sides(HERE, HERE, HERE), [conflict], 0, side)
+            resolve(ConflictedPackage(HERE, HERE, HERE), [conflict], 0, side)
 
 
 def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:

@@ -24,7 +24,7 @@ from lifecycle.judgement import GateState
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, Policy
 from lifecycle.timing import excepted, gates
-from lifecycle.windows import Cron, Once, Window, WindowKind
+from lifecycle.windows import Cron, FixedTime, Window, WindowKind
 from tests.lifecycle.samples import (
     APPROVER,
     CORE,
@@ -160,8 +160,8 @@ def window(begins: float, ends: float, reason: str = "a holiday") -> Window:
     """A window that closes everything, so many hours from now."""
     return Window(
         kind=WindowKind.FREEZE,
-        begins=Once(NOW + begins * HOUR),
-        ends=Once(NOW + ends * HOUR),
+        begins=FixedTime(NOW + begins * HOUR),
+        ends=FixedTime(NOW + ends * HOUR),
         reason=reason,
     )
 

@@ -7,7 +7,7 @@ from cadlib.errors import Place
 from lifecycle import impact_variants
 from lifecycle.facts.impact import VariantOutcome
 from lifecycle.impact_variants import WantedVariants, as_things_stand, difference, told
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.values import (
     Downstream,
     Injector,
@@ -35,7 +35,9 @@ def wanted(
 ) -> WantedVariants:
     """What rules want, with one resource that can be injected."""
     red = KubeObject(api_version="v1", kind="ConfigMap", name="red", value={"size": size})
-    return WantedVariants(variants=dict(variants), objects=Objects([red]), problems=problems)
+    return WantedVariants(
+        variants=dict(variants), objects=KubeObjectIndex([red]), problems=problems
+    )
 
 
 def outcomes(before: WantedVariants, after: WantedVariants) -> dict[str, VariantOutcome]:
@@ -171,7 +173,7 @@ def test_resources_of_one_name_are_looked_at_once_for_all_packages() -> None:
     def comparing(packages: int, resources: int) -> int:
         rules = [variant(f"p{number}", injectors=(Injector("red"),)) for number in range(packages)]
         there = [KubeObject(api_version="v1", kind="X", name="red") for _ in range(resources)]
-        after = replace(wanted(*rules), objects=Objects(there))
+        after = replace(wanted(*rules), objects=KubeObjectIndex(there))
         return lines(lambda: difference(wanted(*rules), after))
 
     alone = comparing(200, 1) + comparing(1, 200)

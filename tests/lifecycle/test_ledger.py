@@ -13,8 +13,8 @@ from lifecycle.ledger import (
     LedgerChange,
     LedgerEntry,
     ListedState,
-    PackageState,
     ProposedState,
+    RemovalState,
     RevisionState,
 )
 from lifecycle.ledger_files import written
@@ -64,7 +64,7 @@ def test_what_is_written_reads_back_or_is_refused(file: bytes | None, package: s
 
 def asked(**more: object) -> Facts:
     """`/delete` under a pull request that removes a package of two revisions."""
-    state = PackageState(package="net/core", path="ledger", tags={1: "f" * 40}, entries={})
+    state = RemovalState(package="net/core", path="ledger", tags={1: "f" * 40}, entries={})
     removing = changed(
         PROPOSAL,
         touched=(replace(CORE, tree="", head_tree=""),),

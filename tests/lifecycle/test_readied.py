@@ -7,7 +7,7 @@ import pytest
 from lifecycle.access import AccessAction, Person, Role, RoleSource, Team, TeamSource, Unreadable
 from lifecycle.actions import Merge, Reply, SetDraft
 from lifecycle.decide import decide
-from lifecycle.facts.conversation import Readied
+from lifecycle.facts.conversation import ReadyForReview
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.policy import AccessRule, PathAccess, Policy
 from tests.lifecycle.samples import AUTHOR, NOW, PROPOSAL, approved_by, changed, facts
@@ -23,7 +23,7 @@ def ready(policy: Policy, proposal: Proposal = PROPOSAL, who: Person = AUTHOR) -
     """One that its author, or another, pressed the button of; approved."""
     rules = Rules(policy=policy, digest=policy.digest)
     made = approved_by(changed(proposal, rules=rules), "approver")
-    return replace(made, talk=replace(made.talk, readied=Readied(who, NOW, "RFRE_1")))
+    return replace(made, talk=replace(made.talk, readied=ReadyForReview(who, NOW, "RFRE_1")))
 
 
 NOBODY = replace(ready(HELD), talk=replace(ready(HELD).talk, readied=None))

@@ -6,26 +6,26 @@ import pytest
 
 from lifecycle.actions import Merge
 from lifecycle.decide import decide
-from lifecycle.facts.verdicts import Readiness, Verdict
+from lifecycle.facts.verdicts import ReadinessGate, Verdict
 from lifecycle.gates import judge
 from lifecycle.judgement import Gate, GateState
 from lifecycle.memory import read
 from tests.lifecycle.samples import APPROVER, PROPOSAL, changed, facts, said
 
-TRUE = Readiness("Ready", "True")
-FALSE = Readiness("example.com/Scanned", "False", "Findings", "3 images are not scanned")
-BAD_STATUS = Readiness("Ready", "true")
-MISSING = Readiness("Ready")
+TRUE = ReadinessGate("Ready", "True")
+FALSE = ReadinessGate("example.com/Scanned", "False", "Findings", "3 images are not scanned")
+BAD_STATUS = ReadinessGate("Ready", "true")
+MISSING = ReadinessGate("Ready")
 
 
-def gate(*conditions: Readiness) -> Gate | None:
+def gate(*conditions: ReadinessGate) -> Gate | None:
     verdicts = (replace(PROPOSAL.verdicts[0], readiness=conditions),)
     proposal = replace(PROPOSAL, verdicts=verdicts)
     found = judge(facts(proposal), proposal, read(proposal)).gates
     return next((each for each in found if each.name == "ready"), None)
 
 
-SAID: dict[str, tuple[tuple[Readiness, ...], str | None, str]] = {
+SAID: dict[str, tuple[tuple[ReadinessGate, ...], str | None, str]] = {
     "no readiness gates": ((), None, ""),
     "all hold": ((TRUE,), GateState.HOLDS, "1 condition of `info.readinessGates` is True"),
     "one does not": (
@@ -48,7 +48,7 @@ SAID: dict[str, tuple[tuple[Readiness, ...], str | None, str]] = {
 
 
 @pytest.mark.parametrize(("conditions", "state", "actual"), SAID.values(), ids=SAID)
-def test_the_gate(conditions: tuple[Readiness, ...], state: str | None, actual: str) -> None:
+def test_the_gate(conditions: tuple[ReadinessGate, ...], state: str | None, actual: str) -> None:
     found = gate(*conditions)
 
     assert (found and found.state, found.actual if found else "") == (state, actual)
@@ -56,7 +56,7 @@ def test_the_gate(conditions: tuple[Readiness, ...], state: str | None, actual: 
 
 @pytest.mark.parametrize(("condition", "merges"), [(TRUE, True), (FALSE, False), (MISSING, False)])
 def test_an_approved_proposal_waits_for_its_readiness_gates(
-    condition: Readiness, merges: bool
+    condition: ReadinessGate, merges: bool
 ) -> None:
     """The short-cut shows the gate and merges: Porch's server does that, its command line asks."""
     verdicts = (Verdict(package="net/core", readiness=(condition,)),)

@@ -12,7 +12,7 @@ from cadlib.errors import PackageError
 from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import Entry, Files
 from lifecycle.drafting.make import DraftInputs
-from lifecycle.drafting.resolving import Sides, resolve
+from lifecycle.drafting.resolving import ConflictedPackage, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import PackageMerge
 from lifecycle.facts.upgrades import NumberedConflict, Upgrade
@@ -336,7 +336,7 @@ def test_where_a_package_comes_from_is_not_decided_as_a_value(value: str) -> Non
     )
     files = {"sub/Kptfile": Entry(KPT.encode())}
     with pytest.raises(PackageError, match="decided with its lock"):
-        resolve(Sides(files, files, files), [conflict], 0, value)
+        resolve(ConflictedPackage(files, files, files), [conflict], 0, value)
 
 
 @pytest.mark.parametrize(("file", "there"), [("f", "f/x"), ("f/x", "f")])

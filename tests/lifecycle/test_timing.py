@@ -14,7 +14,7 @@ from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
 from lifecycle.decide import conclude, decide
 from lifecycle.due import due
 from lifecycle.events import Event, Frozen, Log, Thawed, decode, encode
-from lifecycle.facts.checks import CheckState, Outside, Required
+from lifecycle.facts.checks import AwaitedCheck, CheckState, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
@@ -178,7 +178,7 @@ def test_what_is_refused_says_what_to_do(text: str, answer: str) -> None:
 @pytest.mark.parametrize("merged", [False, True])
 def test_checks_of_others_are_waited_for_and_can_be_excepted_at_this_head(merged: bool) -> None:
     """Short-cut refused: only the merge waits; an exception for whatever is pushed later."""
-    scan = Outside("License scan", "my-scanner", CheckState.FAILURE)
+    scan = AwaitedCheck("License scan", "my-scanner", CheckState.FAILURE)
     place = {"merged": True, "closed": True, "merged_at": NOW - 2 * HOUR, "merge_commit": MERGE}
     proposal = changed(APPROVED, outside=(scan,), **(place if merged else {}))
 
@@ -199,21 +199,21 @@ def test_checks_of_others_are_waited_for_and_can_be_excepted_at_this_head(merged
 
 def test_two_apps_with_checks_of_one_name_are_two_gates() -> None:
     """Short-cut refused: a gate by the name of the check: one exception lets past both."""
-    checks = [Outside("scan", app, CheckState.FAILURE) for app in ("one", "two", "")]
+    checks = [AwaitedCheck("scan", app, CheckState.FAILURE) for app in ("one", "two", "")]
     proposal = changed(APPROVED, outside=tuple(checks))
 
     assert {"check scan@one", "check scan@two", "check scan"} <= open_gates(facts(proposal)).keys()
     left = open_gates(excepted(proposal, "check:scan@one"))
     assert {"check scan@two", "check scan"} <= left.keys()
     assert "check scan@one" not in left
-    clash = changed(proposal, outside=(*checks, Outside("scan@one", "", CheckState.FAILURE)))
+    clash = changed(proposal, outside=(*checks, AwaitedCheck("scan@one", "", CheckState.FAILURE)))
     assert not timing.has_exceptions(clash, "check scan@one")
     assert timing.has_exceptions(clash, "check scan@two")
 
 
 def test_what_the_branch_itself_requires_has_no_exceptions() -> None:
     """Short-cut refused: any check by its name."""
-    scan = Outside("scan", "", CheckState.MISSING)
+    scan = AwaitedCheck("scan", "", CheckState.MISSING)
     both = changed(PROPOSAL, outside=(scan,), required=(Required("scan", CheckState.MISSING),))
 
     assert timing.has_exceptions(changed(PROPOSAL, outside=(scan,)), "check scan")

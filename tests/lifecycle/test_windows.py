@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from lifecycle.windows import Closure, Cron, Once, Window, WindowKind, closure, overlap
+from lifecycle.windows import Closure, Cron, FixedTime, Window, WindowKind, closure, overlap
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
 LORD_HOWE, CAIRO = ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Africa/Cairo")
@@ -140,14 +140,16 @@ def test_a_freeze_goes_before_what_is_allowed_and_both_are_told() -> None:
 LASTING: dict[str, tuple[Window, str, bool]] = {
     "without times, for ever": (Window(kind=WindowKind.FREEZE), "2026-01-01 00:00", True),
     "until a moment": (
-        Window(kind=WindowKind.FREEZE, ends=Once(utc("2026-01-03 00:00"))), "2026-01-02 23:59", True
+        Window(kind=WindowKind.FREEZE, ends=FixedTime(utc("2026-01-03 00:00"))),
+        "2026-01-02 23:59",
+        True,
     ),
     "not at that moment": (
-        Window(kind=WindowKind.FREEZE, ends=Once(utc("2026-01-03 00:00"))),
+        Window(kind=WindowKind.FREEZE, ends=FixedTime(utc("2026-01-03 00:00"))),
         "2026-01-03 00:00", False,
     ),
     "not before it begins": (
-        Window(kind=WindowKind.FREEZE, begins=Once(utc("2026-01-03 00:00"))),
+        Window(kind=WindowKind.FREEZE, begins=FixedTime(utc("2026-01-03 00:00"))),
         "2026-01-02 23:59", False,
     ),
     "what begins again before it ended has not ended": (
@@ -245,7 +247,7 @@ def test_windows_are_worked_out_once_a_minute_whatever_the_packages() -> None:
     found = closure((often,), ("net/core",), at)
     for second in (1, 59):
         assert closure((often,), (f"net/{second}",), at + timedelta(seconds=second)) is found
-    once = Window(kind=WindowKind.FREEZE, begins=Once(at + timedelta(seconds=30)))
+    once = Window(kind=WindowKind.FREEZE, begins=FixedTime(at + timedelta(seconds=30)))
     assert not closure(((once,),), ("a",), at + timedelta(seconds=29)).closing
     assert closure(((once,),), ("a",), at + timedelta(seconds=30)).closing
 

@@ -139,7 +139,7 @@ class Door:
 
 
 class Brought:
-    """What a push brought, beside what was there; implements `pushing.Received`."""
+    """What a push brought, beside what was there; implements `pushing.PushedObjects`."""
 
     def __init__(self, git: MemoryGit) -> None:
         self._git = git

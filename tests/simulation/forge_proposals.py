@@ -18,7 +18,7 @@ from bot.sandbox.errors import not_found
 from bot.sandbox.git import history
 from bot.sandbox.rules import refs
 from bot.sandbox.rules.accounts import Caller
-from bot.sandbox.rules.reviews import Remark
+from bot.sandbox.rules.reviews import DraftReviewComment
 from bot.sayable import sayable
 from lifecycle.actions import OpenProposal, Reaction, Suggest
 from lifecycle.facts.commits import MadeBy
@@ -231,7 +231,10 @@ class Proposals(Asking):
             await self._put("delete_comment", f"DELETE {_COMMENT}", write, comment)
 
     async def suggest(self, suggest: Suggest) -> None:
-        remarks = [Remark(s.path, s.first, s.last, sayable(s.text)) for s in suggest.suggestions]
+        remarks = [
+            DraftReviewComment(s.path, s.first, s.last, sayable(s.text))
+            for s in suggest.suggestions
+        ]
         try:
             await self._suggest(suggest, remarks)
         except ForgeMissingError:
@@ -239,7 +242,9 @@ class Proposals(Asking):
         except ForgeRefusedError:
             await self._suggest(suggest, [], step=1)
 
-    async def _suggest(self, suggest: Suggest, found: list[Remark], step: int = 0) -> None:
+    async def _suggest(
+        self, suggest: Suggest, found: list[DraftReviewComment], step: int = 0
+    ) -> None:
         def write(caller: Caller) -> None:
             pull, user = self._pull(suggest.number), refs.acting(caller)
             self._state.reviews.check_lines(self._state.pulls.files(pull), found)

@@ -14,7 +14,7 @@ from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules.context import Context
 from lifecycle.access import Person
 from lifecycle.facts.checks import CheckRun, Conclusion, Status
-from lifecycle.facts.conversation import Comment, Readied, ReviewState, ReviewText
+from lifecycle.facts.conversation import Comment, ReadyForReview, ReviewState, ReviewText
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -106,11 +106,11 @@ class Talks:
             in_queue=any(e.pull is pull for e in pull.repo.queues.get(pull.base_ref, ())),
         )
 
-    def _readied(self, pull: Pull) -> Readied | None:
+    def _readied(self, pull: Pull) -> ReadyForReview | None:
         presses = [event for event in pull.events if event.kind == "ready_for_review"]
         if not presses or presses[-1].actor is self._us:
             return None
-        return Readied(person(presses[-1].actor), presses[-1].at, str(presses[-1].id))
+        return ReadyForReview(person(presses[-1].actor), presses[-1].at, str(presses[-1].id))
 
     def _comment(self, said: Said) -> Comment:
         edit, login, made = self._made.get(said.id, (None, "", None))

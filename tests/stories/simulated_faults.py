@@ -6,7 +6,7 @@ API that its adapter would ask for; how many of them a look makes is for the rea
 
 from typing import Any
 
-from bot.sandbox.faults.calls import Faults, LoggedCall, OrderedFailure, Plan
+from bot.sandbox.faults.calls import FaultPlan, Faults, LoggedCall, OrderedFailure
 from tests.simulation import forge_calls
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.forge_calls import Fault, ForgeCall
@@ -69,7 +69,7 @@ class StageFaults(Faults):
         raise NotSimulatedError("frozen answers")
 
 
-def _fault(failure: OrderedFailure, plan: Plan) -> Fault:
+def _fault(failure: OrderedFailure, plan: FaultPlan) -> Fault:
     if failure.status < 400:
         raise NotSimulatedError("answers that break the adapter")
     body: Any = failure.body if isinstance(failure.body, dict) else {}

@@ -11,7 +11,7 @@ import pytest
 from bot.cli import dryrun
 from bot.cli.fn.options import RunnerOptions
 from bot.cli.reaching import place_of
-from bot.cli.references import Reference
+from bot.cli.references import ProposalReference
 from bot.dryrun import DryRunScope
 from bot.forges.github.forge import GitHub
 from tests.memory.pipeline import PipelineMaker
@@ -143,7 +143,7 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
 
 async def seen(number: int, folder: Path) -> DryRunScope:
     async with AsyncExitStack() as stack:
-        return await place_of(Reference(number, "acme/blueprints"), stack, folder)
+        return await place_of(ProposalReference(number, "acme/blueprints"), stack, folder)
 
 
 def test_a_person_sees_it_with_a_token_that_can_only_read(

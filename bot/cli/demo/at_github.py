@@ -8,7 +8,7 @@ from github.CheckRun import CheckRun
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from bot.cli.demo.client import DemoClient, DemoProposal, Remark
+from bot.cli.demo.client import DemoClient, DemoProposal, LineRemark
 from lifecycle.facts.checks import VALIDATE
 from lifecycle.terms import AS_WRITTEN
 
@@ -68,11 +68,11 @@ class AtGitHub(DemoClient):
         runs = [r for r in self._repository().get_commit(sha).get_check_runs() if r.name == name]
         return max(runs, key=lambda run: run.id, default=None)
 
-    def remarks(self, number: int) -> Sequence[Remark]:
+    def remarks(self, number: int) -> Sequence[LineRemark]:
         """As `Client` has it."""
         newest = self._newest(self.proposal(number).head, VALIDATE)
         found = newest.get_annotations() if newest else ()
-        return [Remark(each.path, each.start_line, each.message) for each in found]
+        return [LineRemark(each.path, each.start_line, each.message) for each in found]
 
     def mended(self, number: int) -> Sequence[str]:
         """As `Client` has it: an annotation stays with the commit that it is about."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import gitlab
 
-from bot.cli.demo.client import DemoClient, DemoProposal, Remark
+from bot.cli.demo.client import DemoClient, DemoProposal, LineRemark
 from lifecycle.messages import forges
 from lifecycle.terms import NAME
 
@@ -74,7 +74,7 @@ class AtGitLab(DemoClient):
         found = self._project().commits.get(sha).statuses.list(name=name, get_all=True)
         return max(found, key=lambda status: status.id, default=None)
 
-    def remarks(self, number: int) -> Sequence[Remark]:
+    def remarks(self, number: int) -> Sequence[LineRemark]:
         """As `Client` has it."""
         return [_remark(note) for note in self._threads(number) if not note["resolved"]]
 
@@ -162,8 +162,8 @@ def _shown(request: Any) -> DemoProposal:
     )
 
 
-def _remark(note: dict[str, Any]) -> Remark:
-    return Remark(str(note["position"]["new_path"]), _line(note), note["body"].split("<!--")[0])
+def _remark(note: dict[str, Any]) -> LineRemark:
+    return LineRemark(str(note["position"]["new_path"]), _line(note), note["body"].split("<!--")[0])
 
 
 def _line(note: dict[str, Any]) -> int:

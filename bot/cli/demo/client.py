@@ -49,7 +49,7 @@ class DemoProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class LineRemark:
     """What the bot says of a line: an annotation of a check, or a thread."""
 
     path: str
@@ -144,7 +144,7 @@ class DemoClient(ABC):
         """What is said beside the newest check of a name on a head."""
 
     @abstractmethod
-    def remarks(self, number: int) -> Sequence[Remark]:
+    def remarks(self, number: int) -> Sequence[LineRemark]:
         """What stands at lines, open, in the order of the lines."""
 
     @abstractmethod

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bot.git.objects import Objects
+from bot.git.objects import ObjectReader
 from bot.git.trees import StoredTrees
 from cadlib.errors import PackageError, Place
 from cadlib.limits import PackageLimits
@@ -23,7 +23,7 @@ class RepositoryTrees(StoredTrees):
     fix = "Name a smaller folder of the repository"
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
-        super().__init__(Objects(folder, env))
+        super().__init__(ObjectReader(folder, env))
         self._place = Place(os.fspath(folder))
 
     def commit(self, name: str) -> str:

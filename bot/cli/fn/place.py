@@ -71,10 +71,10 @@ def write_output(output: str, files: Files) -> None:
         output: "stdout", "unwrap" or a new folder.
         files: The whole package.
     """
-    from cadlib.package.source import Source
+    from cadlib.package.source import ParsedPackage
     from cadlib.stream import listing
 
-    source = Source(files, DEFAULT, plain=True)
+    source = ParsedPackage(files, DEFAULT, plain=True)
     match output:
         case "stdout":
             emit(listing.resource_list(source))

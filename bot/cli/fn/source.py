@@ -12,7 +12,7 @@ from bot.cli.fn import place
 from cadlib.package.files import IGNORE_FILE, KPTFILE, Files, name
 
 if TYPE_CHECKING:
-    from cadlib.package.source import Source
+    from cadlib.package.source import ParsedPackage
 
 _MARKERS = (KPTFILE, IGNORE_FILE)
 
@@ -93,12 +93,12 @@ def _part(files: Files, listed: Sequence[str]) -> tuple[Files, Collection[str]]:
     return kept, own
 
 
-def _read(files: Files) -> tuple["Source", list[str]]:
+def _read(files: Files) -> tuple["ParsedPackage", list[str]]:
     """Return a folder as it was read, and which of its files are not listed."""
     from cadlib.limits import DEFAULT
-    from cadlib.package.source import Source
+    from cadlib.package.source import ParsedPackage
 
-    found = Source(files, DEFAULT, plain=True)
+    found = ParsedPackage(files, DEFAULT, plain=True)
     for finding in found.findings:
         if finding.severity == "error":
             raise CommandFailure(str(finding))

@@ -171,7 +171,7 @@ def _options(args: tuple[str, ...]) -> int:
     return next((at for at, each in enumerate(args) if not each.startswith("--")), len(args))
 
 
-def _answered(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> None:
+def _answered(forge: spoken.CommandChannel, said: spoken.Said, timeout: int) -> None:
     """Wait for the answer, and print it."""
     answer = awaited(forge, said, timeout)
     terminal.say(plain(answer.text))
@@ -179,7 +179,7 @@ def _answered(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> None:
         raise CommandFailure("the bot refused it; the reason stands above")
 
 
-def awaited(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> spoken.BotAnswer:
+def awaited(forge: spoken.CommandChannel, said: spoken.Said, timeout: int) -> spoken.BotAnswer:
     """Wait for the answer to a comment.
 
     Raises:

@@ -20,7 +20,7 @@ from bot.cli.rpkg import sources
 from bot.cli.rpkg.bar import Bar
 from bot.cli.rpkg.jobs import Job, SurveyedPackages
 from bot.cli.rpkg.session import Session, opened
-from bot.cli.rpkg.spoken import BotAnswer, Said, Speaker, answer_to
+from bot.cli.rpkg.spoken import BotAnswer, CommandChannel, Said, answer_to
 from bot.cli.rpkg.tables import table
 from lifecycle import bulk
 from lifecycle.boxes import MOST_OPEN
@@ -159,7 +159,7 @@ class BulkRun:
         self._session = session
         self._how = how
         self._bar = Bar()
-        self._said: dict[str, tuple[Said, Speaker, float]] = {}
+        self._said: dict[str, tuple[Said, CommandChannel, float]] = {}
         self._names: dict[str, str] = {}
         self._ended: dict[str, BulkItem] = {}
 

@@ -8,7 +8,7 @@ import click
 from bot.cli import terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import sources
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from cadlib.diff.changes import changes
 from cadlib.package.files import Files
 from lifecycle.upstreams import references
@@ -53,7 +53,7 @@ def command(
     unnamed = not repositories and any(not each.repository for each in wanted)
     local = list(folders) or ([Path()] if unnamed else [])
 
-    def show(found: list[Source]) -> None:
+    def show(found: list[SourceRepository]) -> None:
         before, after = (_files(found, each) for each in wanted)
         for change in changes(before, after):
             terminal.say(str(change))
@@ -74,7 +74,7 @@ def _read(text: str) -> RevisionReference:
     return found
 
 
-def _files(found: list[Source], wanted: RevisionReference) -> Files:
+def _files(found: list[SourceRepository], wanted: RevisionReference) -> Files:
     name = wanted.repository.lower()
     source = next((each for each in found if not name or each.name.lower() == name), None)
     if source is None:

@@ -8,8 +8,8 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import jobs, selecting
 from bot.cli.rpkg.asking import written
 from bot.cli.rpkg.jobs import Ask, SurveyedPackages
-from bot.cli.rpkg.session import Seen, Session, asked_before, graph_with, package_of
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.session import RepositorySnapshot, Session, asked_before, graph_with, package_of
+from bot.cli.rpkg.sources import SourceRepository
 from bot.cli.rpkg.spoken import answer_to
 from bot.forges.port import ListedProposal
 from bot.look import locks
@@ -52,7 +52,11 @@ class _Drafts(ABC):
 
     @abstractmethod
     def wanted(
-        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+        self,
+        seen: RepositorySnapshot,
+        package: PackageMarks,
+        graph: Graph,
+        others: Mapping[str, SourceRepository | str],
     ) -> _Wanted | str:
         """What is to be done to a package, or why nothing can be; "" where nothing is to be."""
 
@@ -81,13 +85,17 @@ class _Drafts(ABC):
         )
 
 
-async def _item(session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted) -> BulkItem:
+async def _item(
+    session: Session, seen: RepositorySnapshot, package: PackageMarks, wanted: _Wanted
+) -> BulkItem:
     state, reason = await _state(session, seen, package.path, wanted)
     place = package_of(seen, package.path)
     return BulkItem(key=str(place), package=place, change=wanted.change, state=state, reason=reason)
 
 
-async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tuple[BulkState, str]:
+async def _state(
+    session: Session, seen: RepositorySnapshot, path: str, wanted: _Wanted
+) -> tuple[BulkState, str]:
     """How far a package is: by its open draft, else by what was asked for lately."""
     pull = _draft(seen, path, wanted)
     if pull is not None:
@@ -110,7 +118,7 @@ async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tu
     return (BulkState.FAILED, closed) if closed else (BulkState.READY, "")
 
 
-def _draft(seen: Seen, path: str, wanted: _Wanted) -> ListedProposal | None:
+def _draft(seen: RepositorySnapshot, path: str, wanted: _Wanted) -> ListedProposal | None:
     """The open draft that does what is wanted: one that was asked for, or that of a variant."""
     asked = seen.draft(path, wanted.workspace)
     if not wanted.revision or (asked is not None and not seen.git.has(asked.head)):
@@ -120,7 +128,7 @@ def _draft(seen: Seen, path: str, wanted: _Wanted) -> ListedProposal | None:
     return next((each for each in both if _goes_there(seen, path, each, wanted.revision)), None)
 
 
-def _goes_there(seen: Seen, path: str, pull: ListedProposal, revision: int) -> bool:
+def _goes_there(seen: RepositorySnapshot, path: str, pull: ListedProposal, revision: int) -> bool:
     """Whether an open draft brings a package to a revision of its upstream."""
     if not seen.git.has(pull.head):
         return False
@@ -128,7 +136,7 @@ def _goes_there(seen: Seen, path: str, pull: ListedProposal, revision: int) -> b
     return made is not None and made.revision == revision
 
 
-async def _closed(session: Session, seen: Seen, path: str, wanted: _Wanted) -> str:
+async def _closed(session: Session, seen: RepositorySnapshot, path: str, wanted: _Wanted) -> str:
     """Why a draft that was made is gone; "" where it was merged, or nobody knows."""
     branch = "/".join(filter(None, (names.DRAFTS.rstrip("/"), path, wanted.workspace)))
     for pull in await session.forge(seen).proposals_of(branch):
@@ -157,7 +165,11 @@ class UpgradeJob(_Drafts):
         self._options = options
 
     def wanted(
-        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+        self,
+        seen: RepositorySnapshot,
+        package: PackageMarks,
+        graph: Graph,
+        others: Mapping[str, SourceRepository | str],
     ) -> _Wanted | str:
         """As `_Drafts` has it."""
         upstream = graph.upstreams.get(package_of(seen, package.path))
@@ -244,7 +256,11 @@ class Rollbacks(_Drafts):
         self._reason = reason
 
     def wanted(
-        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+        self,
+        seen: RepositorySnapshot,
+        package: PackageMarks,
+        graph: Graph,
+        others: Mapping[str, SourceRepository | str],
     ) -> _Wanted | str:
         """As `_Drafts` has it."""
         del graph, others
@@ -262,6 +278,6 @@ class Rollbacks(_Drafts):
         revision = f"v{package.revision}" if package.revision else "now"
         return _Wanted(f"{revision} -> v{to}", written("rollback", words), f"rollback-v{to}")
 
-    def _last_without(self, source: Source, path: str, releases: tuple[int, ...]) -> int:
+    def _last_without(self, source: SourceRepository, path: str, releases: tuple[int, ...]) -> int:
         there = (n for n in reversed(releases) if not self._selector.matches(source.then(path, n)))
         return next(there, 0)

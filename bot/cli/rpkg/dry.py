@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bot.cli import progress
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Files
@@ -48,7 +48,7 @@ def upgraded(package: str, here: Files, ref: str, fetch: FetchHere) -> PackageMe
         return made
 
 
-def conflicts(found: Sequence[Source], updates: Sequence[Update]) -> dict[Update, str]:
+def conflicts(found: Sequence[SourceRepository], updates: Sequence[Update]) -> dict[Update, str]:
     """Return what an upgrade to the newest revision of each package's upstream would come to.
 
     Args:
@@ -67,7 +67,9 @@ def conflicts(found: Sequence[Source], updates: Sequence[Update]) -> dict[Update
     return told
 
 
-def _conflicts(found: Sequence[Source], update: Update, known: dict[tuple[str, ...], str]) -> str:
+def _conflicts(
+    found: Sequence[SourceRepository], update: Update, known: dict[tuple[str, ...], str]
+) -> str:
     by_place = {each.place: each for each in found}
     home, there = by_place[update.package.place], by_place.get(update.upstream.package.place)
     here = home.trees.tree(home.commit, update.package.path)
@@ -84,7 +86,7 @@ def _conflicts(found: Sequence[Source], update: Update, known: dict[tuple[str, .
     return known[key]
 
 
-def _fetching(by_place: dict[str, Source]) -> FetchHere:
+def _fetching(by_place: dict[str, SourceRepository]) -> FetchHere:
     """Gives packages of the repositories that are read, and of no others."""
 
     def fetch(wanted: Fetch) -> Fetched:

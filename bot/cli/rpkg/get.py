@@ -10,7 +10,7 @@ import click
 from bot.cli import terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import selecting, sources, waiting
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from bot.cli.rpkg.tables import table
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 from lifecycle.upstreams.graph import Package
@@ -57,7 +57,7 @@ def command(
     packages of variants wait there and why comes last, as the dashboard issue tells it.
     """
 
-    def show(found: list[Source]) -> None:
+    def show(found: list[SourceRepository]) -> None:
         waits = waiting.told(found, repositories)
         chosen = _named(selecting.chosen(found, selector), packages)
         places = {source.name: source.place for source in found}
@@ -88,7 +88,7 @@ def _named(found: Sequence[PackageMarks], names: Sequence[str]) -> Sequence[Pack
     return [each for each in found if not wanted or each.path in wanted]
 
 
-def _lines(found: Sequence[Source], chosen: Sequence[PackageMarks]) -> Iterator[str]:
+def _lines(found: Sequence[SourceRepository], chosen: Sequence[PackageMarks]) -> Iterator[str]:
     if not chosen:
         yield "No package is chosen."
         return

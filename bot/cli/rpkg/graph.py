@@ -8,7 +8,7 @@ import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import selecting, sources, waiting
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Graph, Package
 
@@ -48,7 +48,7 @@ def command(
     variant, say so.
     """
 
-    def show(found: list[Source]) -> None:
+    def show(found: list[SourceRepository]) -> None:
         graph = sources.graph_of(found)
         waits = waiting.told(found, repositories)
         notes = _notes(found, waits)
@@ -62,7 +62,7 @@ def command(
     sources.read(sources.chosen(folders, repositories), repositories, show)
 
 
-def _notes(found: list[Source], waits: waiting.Waits) -> dict[Package, str]:
+def _notes(found: list[SourceRepository], waits: waiting.Waits) -> dict[Package, str]:
     """What is said of packages beside their names: that they are held, and why they wait."""
     held = {
         Package(source.place, each.path): f"held at v{each.held}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.cli.rpkg.session import Seen, Session
+from bot.cli.rpkg.session import RepositorySnapshot, Session
 from lifecycle.bulk import BulkItem
 from lifecycle.upstreams.graph import Graph
 
@@ -19,7 +19,7 @@ class Ask:
         text: The command, with its slash.
     """
 
-    seen: Seen
+    seen: RepositorySnapshot
     number: int
     text: str
 
@@ -64,6 +64,6 @@ class Job(Protocol):
         """Look at everything."""
 
 
-def home(every: Sequence[Seen]) -> str:
+def home(every: Sequence[RepositorySnapshot]) -> str:
     """Name of the repository whose packages are named by their paths alone."""
     return every[0].source.name

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.cli.rpkg import jobs
 from bot.cli.rpkg.jobs import Ask, SurveyedPackages
-from bot.cli.rpkg.session import Seen, Session, graph_with, package_of
+from bot.cli.rpkg.session import RepositorySnapshot, Session, graph_with, package_of
 from bot.cli.rpkg.spoken import answer_to, said_before
 from bot.config import package_ledger
 from bot.forges.port import ListedProposal
@@ -94,7 +94,9 @@ class _Pulls(ABC):
             items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph
         )
 
-    def _left(self, seen: Seen, touched: _Touched, marks: Mapping[str, PackageMarks]) -> str | None:
+    def _left(
+        self, seen: RepositorySnapshot, touched: _Touched, marks: Mapping[str, PackageMarks]
+    ) -> str | None:
         """Why a pull request is left out, "" where it is about something else; None if it is not.
 
         One that is named is taken whatever it touches, as long as the selector chooses it too.
@@ -113,7 +115,7 @@ class _Pulls(ABC):
             return f"it also changes {_some(touched.beside)}, beside packages; name its number"
         return None
 
-    def _item(self, seen: Seen, pull: ListedProposal, touched: _Touched) -> BulkItem:
+    def _item(self, seen: RepositorySnapshot, pull: ListedProposal, touched: _Touched) -> BulkItem:
         key = f"{seen.source.place}#{pull.number}"
         shown = self._heads.setdefault(key, pull.head)
         state, reason = BulkState.FAILED, "its head moved after it was shown"
@@ -122,7 +124,7 @@ class _Pulls(ABC):
         package = package_of(seen, touched.packages[0])
         return BulkItem(key=key, package=package, change=f"{touched}", state=state, reason=reason)
 
-    def _state(self, seen: Seen, pull: ListedProposal, key: str) -> BulkState:
+    def _state(self, seen: RepositorySnapshot, pull: ListedProposal, key: str) -> BulkState:
         """How far one is; what nobody was asked for since is not read again."""
         known = self._known.get(key)
         if known is not None and key not in self.asked:
@@ -149,7 +151,9 @@ class _Pulls(ABC):
             return BulkState.ASKED
         return BulkState.READY if refused else BulkState.DONE
 
-    def _name(self, session: Session, seen: Seen, pull: ListedProposal, home: str) -> str:
+    def _name(
+        self, session: Session, seen: RepositorySnapshot, pull: ListedProposal, home: str
+    ) -> str:
         number = session.forge(seen).terms.numbered(pull.number)
         where = "" if seen.source.name == home else seen.source.name
         into = "" if pull.base_ref == seen.source.branch else f" into {pull.base_ref}"
@@ -177,7 +181,7 @@ class _Base:
     judging: tuple[str, ...] = ()
 
 
-def _base(seen: Seen, branch: str) -> _Base:
+def _base(seen: RepositorySnapshot, branch: str) -> _Base:
     """What selectors go by for pull requests to a branch: packages and rules as that one has them.
 
     The rules of the default branch hold on every other one as well.
@@ -190,7 +194,9 @@ def _base(seen: Seen, branch: str) -> _Base:
     return _Base(commit, {each.path: each for each in there.marks()}, tuple(sorted(rules)))
 
 
-async def _touched(session: Session, seen: Seen, pull: ListedProposal, base: _Base) -> _Touched:
+async def _touched(
+    session: Session, seen: RepositorySnapshot, pull: ListedProposal, base: _Base
+) -> _Touched:
     """What a pull request changes; nothing where that cannot be told."""
     if not await session.head(seen, pull):
         return _Touched()

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from lifecycle.selectors.grammar import SelectorError, parse
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 
@@ -47,7 +47,9 @@ MANY = click.option(
 )
 
 
-def chosen(found: Sequence[Source], selector: PackageSelector) -> tuple[PackageMarks, ...]:
+def chosen(
+    found: Sequence[SourceRepository], selector: PackageSelector
+) -> tuple[PackageMarks, ...]:
     """Return the packages that are chosen, by repository as it was named, then by path."""
     return tuple(each for source in found for each in source.marks() if selector.matches(each))
 

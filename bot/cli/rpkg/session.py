@@ -10,8 +10,8 @@ from typing import Any
 
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import sources, speaking
-from bot.cli.rpkg.sources import Source
-from bot.cli.rpkg.spoken import Heard, Said, Speaker, said_before
+from bot.cli.rpkg.sources import SourceRepository
+from bot.cli.rpkg.spoken import CommandChannel, Heard, Said, said_before
 from bot.dryrun import DryRunScope
 from bot.forges.port import Forge, ForgeRefusedError, ListedProposal
 from bot.git.port import GitBusyError, History
@@ -24,7 +24,7 @@ MOST_UPSTREAMS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RepositorySnapshot:
     """One repository at one moment.
 
     Attributes:
@@ -37,11 +37,11 @@ class Seen:
         talk: What was said there lately.
     """
 
-    source: Source
+    source: SourceRepository
     open: tuple[ListedProposal, ...]
     number: int
     git: History
-    speaker: Speaker
+    speaker: CommandChannel
     dashboard: int
     talk: tuple[Heard, ...]
 
@@ -62,7 +62,7 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class _Opened:
     place: DryRunScope
-    speaker: Speaker
+    speaker: CommandChannel
 
 
 class Session:
@@ -79,10 +79,10 @@ class Session:
         self._stack = stack
         self._folder = folder
         self._closing = ExitStack()
-        self._upstreams: dict[str, Source | str] = {}
+        self._upstreams: dict[str, SourceRepository | str] = {}
         stack.callback(lambda: self._closing.close())
 
-    async def look(self, *, dashboard: bool) -> tuple[Seen, ...]:
+    async def look(self, *, dashboard: bool) -> tuple[RepositorySnapshot, ...]:
         """Read everything as it is now; what was read before is closed.
 
         Args:
@@ -92,7 +92,7 @@ class Session:
         self._closing = ExitStack()
         return tuple([await self._seen(each, dashboard) for each in self._opened])
 
-    async def _seen(self, opened: _Opened, dashboard: bool) -> Seen:
+    async def _seen(self, opened: _Opened, dashboard: bool) -> RepositorySnapshot:
         place, speaker = opened.place, opened.speaker
         pulls = await place.forge.open_proposals()
         source = await sources.as_it_is(place, self._closing)
@@ -101,9 +101,11 @@ class Session:
         if dashboard:
             number = await asyncio.to_thread(speaker.dashboard)
             talk = await asyncio.to_thread(speaker.heard, number, on_dashboard=True)
-        return Seen(source, pulls, place.repository.id.number, git, speaker, number, talk)
+        return RepositorySnapshot(
+            source, pulls, place.repository.id.number, git, speaker, number, talk
+        )
 
-    async def head(self, seen: Seen, pull: ListedProposal) -> bool:
+    async def head(self, seen: RepositorySnapshot, pull: ListedProposal) -> bool:
         """Bring the head of a pull request from a fork; False where it cannot be had."""
         if seen.git.has(pull.head):
             return True
@@ -116,22 +118,24 @@ class Session:
             return False
         return seen.git.has(pull.head)
 
-    async def broken(self, seen: Seen, pull: ListedProposal) -> str:
+    async def broken(self, seen: RepositorySnapshot, pull: ListedProposal) -> str:
         """Which of the bot's checks says that a pull request is wrong; "" for none."""
         checks = await self.forge(seen).checks(pull.head)
         failed = {c.name for c in checks if c.conclusion is Conclusion.FAILURE}
         return next((name for name in (RENDER, VALIDATE) if name in failed), "")
 
-    def forge(self, seen: Seen) -> Forge:
+    def forge(self, seen: RepositorySnapshot) -> Forge:
         """The forge of a repository."""
         return self._place(seen).forge
 
-    def _place(self, seen: Seen) -> DryRunScope:
+    def _place(self, seen: RepositorySnapshot) -> DryRunScope:
         return next(o.place for o in self._opened if o.place.repository.id.number == seen.number)
 
-    async def upstreams(self, seen: Sequence[Seen], graph: Graph) -> Mapping[str, Source | str]:
+    async def upstreams(
+        self, seen: Sequence[RepositorySnapshot], graph: Graph
+    ) -> Mapping[str, SourceRepository | str]:
         """Repositories that packages were made from, by place; or why one cannot be read."""
-        found: dict[str, Source | str] = {each.source.place: each.source for each in seen}
+        found: dict[str, SourceRepository | str] = {each.source.place: each.source for each in seen}
         wanted = {u.package.place for u in graph.upstreams.values() if u is not None}
         hosts = {each.source.place.partition("/")[0] for each in seen}
         for place in sorted(wanted - found.keys()):
@@ -141,7 +145,7 @@ class Session:
             found[place] = self._upstreams[place]
         return found
 
-    async def _upstream(self, name: str, *, known: bool) -> Source | str:
+    async def _upstream(self, name: str, *, known: bool) -> SourceRepository | str:
         if not known:
             return "its upstream is at another forge"
         if len(self._upstreams) >= MOST_UPSTREAMS:
@@ -175,19 +179,23 @@ async def opened(repositories: Sequence[str]) -> AsyncIterator[Session]:
         yield Session(found, stack, folder)
 
 
-def graph_with(sources_: Sequence[Source], others: Mapping[str, Source | str]) -> Graph:
+def graph_with(
+    sources_: Sequence[SourceRepository], others: Mapping[str, SourceRepository | str]
+) -> Graph:
     """Return the graph of repositories, and of those that their packages were made from."""
     own = {each.place for each in sources_}
-    more = [each for at, each in others.items() if isinstance(each, Source) and at not in own]
+    more = [
+        each for at, each in others.items() if isinstance(each, SourceRepository) and at not in own
+    ]
     return sources.graph_of([*sources_, *more])
 
 
-def package_of(seen: Seen, path: str) -> Package:
+def package_of(seen: RepositorySnapshot, path: str) -> Package:
     """Return how a package of a repository is named in graphs."""
     return Package(seen.source.place, path)
 
 
-def asked_before(seen: Seen, text: str) -> Said | None:
+def asked_before(seen: RepositorySnapshot, text: str) -> Said | None:
     """Return the caller's comment on the dashboard issue that asks for just this."""
     found = said_before(seen.speaker, seen.dashboard, text, seen.talk, on_dashboard=True)
     return found[0] if found else None

@@ -19,7 +19,7 @@ from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.cli.reaching import place_of
-from bot.cli.references import Reference
+from bot.cli.references import ProposalReference
 from bot.cli.rpkg import speaking
 from bot.dryrun import DryRunScope, NotToldError
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
@@ -41,7 +41,7 @@ _FORGOT = (ForgeBusyError, ForgeRefusedError, GitBusyError, NotToldError, OSErro
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceRepository:
     """A repository that is read.
 
     Attributes:
@@ -148,7 +148,7 @@ class Source:
         return self.trees.files(tree, DEFAULT)
 
 
-def on_disk(folder: Path, stack: ExitStack) -> Source:
+def on_disk(folder: Path, stack: ExitStack) -> SourceRepository:
     """Open a clone.
 
     Raises:
@@ -175,7 +175,7 @@ def on_disk(folder: Path, stack: ExitStack) -> Source:
     for line in filter(None, listed.split("\n")):
         ref, tag, peeled = line.split("\0")
         tags[ref] = peeled or tag
-    return Source(
+    return SourceRepository(
         str(location) if location else folder.resolve().name,
         location.path if location else folder.resolve().name,
         git("rev-parse", "--abbrev-ref", "HEAD") or "HEAD",
@@ -198,7 +198,9 @@ async def reached(name: str, stack: AsyncExitStack, folder: Path) -> DryRunScope
     """
     where = speaking.at_own_forge(name)
     try:
-        return await place_of(Reference(1, where.name, merge=where.at_gitlab), stack, folder)
+        return await place_of(
+            ProposalReference(1, where.name, merge=where.at_gitlab), stack, folder
+        )
     except ForgeMissingError as error:
         raise CommandFailure(
             f"{where.name} is not there, or your token may not read it. Check the name, or use"
@@ -206,7 +208,7 @@ async def reached(name: str, stack: AsyncExitStack, folder: Path) -> DryRunScope
         ) from error
 
 
-async def as_it_is(place: DryRunScope, stack: ExitStack) -> Source:
+async def as_it_is(place: DryRunScope, stack: ExitStack) -> SourceRepository:
     """Fetch a repository, and read its default branch.
 
     Args:
@@ -223,7 +225,7 @@ async def as_it_is(place: DryRunScope, stack: ExitStack) -> Source:
     commit = git.ref(names.branch_ref(repository.default_branch))
     if not commit:
         raise CommandFailure(f"{repository.full_name} has no commit yet. Commit something to it")
-    return Source(
+    return SourceRepository(
         str(locate(repository.clone_url) or repository.full_name),
         repository.full_name,
         repository.default_branch,
@@ -234,7 +236,9 @@ async def as_it_is(place: DryRunScope, stack: ExitStack) -> Source:
 
 
 def read(
-    clones: Collection[Path], repositories: Collection[str], work: Callable[[list[Source]], None]
+    clones: Collection[Path],
+    repositories: Collection[str],
+    work: Callable[[list[SourceRepository]], None],
 ) -> None:
     """Open repositories, and do something with them; clones come first, and are not read twice.
 
@@ -272,7 +276,7 @@ def running(work: Coroutine[Any, Any, None]) -> None:
         raise CommandFailure(once(error)) from error
 
 
-def graph_of(sources: Iterable[Source]) -> Graph:
+def graph_of(sources: Iterable[SourceRepository]) -> Graph:
     """Return the graph of all packages of some repositories."""
     found: dict[Package, Upstream | None] = {}
     for source in sources:

@@ -17,7 +17,7 @@ from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.speaking_github import GitHubSpeaker
 from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker
-from bot.cli.rpkg.spoken import Speaker, refusal
+from bot.cli.rpkg.spoken import CommandChannel, refusal
 from bot.git.process import execute, users_environment
 from bot.variables import GITHUB_API
 
@@ -66,7 +66,7 @@ def address_of(given: str) -> RepositoryAddress:
 
 
 @contextmanager
-def place_of(given: str) -> Iterator[Speaker]:
+def place_of(given: str) -> Iterator[CommandChannel]:
     """Give where the caller speaks.
 
     Args:

@@ -12,7 +12,7 @@ from bot.cli.rpkg.spoken import DASHBOARD, NO_DASHBOARD, RECENT, Heard, Said, re
 
 
 class GitHubSpeaker:
-    """Implements `Speaker` at GitHub.
+    """Implements `CommandChannel` at GitHub.
 
     Args:
         client: Speaks with the caller's token.
@@ -24,11 +24,11 @@ class GitHubSpeaker:
         self.me = cache(lambda: _login(client))
 
     def dashboard(self) -> int:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return self._board().number
 
     def board(self) -> str:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return self._board().body or ""
 
     def _board(self) -> Issue:
@@ -41,7 +41,7 @@ class GitHubSpeaker:
         raise CommandFailure(NO_DASHBOARD)
 
     def says(self, number: int, text: str, *, on_dashboard: bool) -> Said:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         try:
             made = self._repository.get_issue(number).create_comment(text)
         except github.GithubException as error:
@@ -49,11 +49,11 @@ class GitHubSpeaker:
         return Said(number, made.id, made.html_url, on_dashboard)
 
     def wrote(self, text: str) -> str:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return text
 
     def heard(self, number: int, *, on_dashboard: bool) -> tuple[Heard, ...]:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         try:
             issue = self._repository.get_issue(number)
             since = datetime.now(UTC) - RECENT

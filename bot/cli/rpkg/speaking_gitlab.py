@@ -16,7 +16,7 @@ from bot.cli.rpkg.spoken import DASHBOARD, NO_DASHBOARD, RECENT, Heard, Said, re
 
 
 class GitLabSpeaker:
-    """Implements `Speaker` at GitLab.
+    """Implements `CommandChannel` at GitLab.
 
     Args:
         client: Speaks with the caller's token.
@@ -30,11 +30,11 @@ class GitLabSpeaker:
         self.me = cache(lambda: _login(client))
 
     def dashboard(self) -> int:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return int(self._board().iid)
 
     def board(self) -> str:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return str(self._board().description or "")
 
     def _board(self) -> Any:
@@ -57,7 +57,7 @@ class GitLabSpeaker:
         )
 
     def says(self, number: int, text: str, *, on_dashboard: bool) -> Said:
-        """As `Speaker` has it; GitLab takes a slash for a command of its own."""
+        """As `CommandChannel` has it; GitLab takes a slash for a command of its own."""
         try:
             note = self._notes(number, on_dashboard).create({"body": self.wrote(text)})
         except gitlab.GitlabError as error:
@@ -65,11 +65,11 @@ class GitLabSpeaker:
         return Said(number, int(note.id), self._url(number, note.id, on_dashboard), on_dashboard)
 
     def wrote(self, text: str) -> str:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         return f"@{self._bot} {text.removeprefix('/')}"
 
     def heard(self, number: int, *, on_dashboard: bool) -> tuple[Heard, ...]:
-        """As `Speaker` has it."""
+        """As `CommandChannel` has it."""
         since, found = datetime.now(UTC) - RECENT, list[Heard]()
         try:
             notes = self._notes(number, on_dashboard).list(

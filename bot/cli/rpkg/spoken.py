@@ -75,7 +75,7 @@ class BotAnswer:
     refused: bool
 
 
-class Speaker(Protocol):
+class CommandChannel(Protocol):
     """Where the caller speaks: one repository."""
 
     def me(self) -> str:
@@ -128,7 +128,7 @@ def answer_to(comment: int, heard: Iterable[Heard]) -> BotAnswer | None:
 
 
 def said_before(
-    forge: Speaker, number: int, text: str, heard: Iterable[Heard], *, on_dashboard: bool
+    forge: CommandChannel, number: int, text: str, heard: Iterable[Heard], *, on_dashboard: bool
 ) -> tuple[Said, datetime] | None:
     """Return the caller's newest comment that says just this, and when; None where there is none.
 

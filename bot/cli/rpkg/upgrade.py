@@ -9,7 +9,7 @@ import click
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import asking, bulk, dry, selecting, sources
 from bot.cli.rpkg.drafting import Together, UpgradeJob
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from bot.cli.rpkg.tables import table
 from lifecycle import names
 from lifecycle.selectors.marks import PackageSelector
@@ -97,7 +97,7 @@ def command(
     if args:
         raise CommandFailure(f"{args[0]} means nothing with --discover. Leave it out")
 
-    def show(found: list[Source]) -> None:
+    def show(found: list[SourceRepository]) -> None:
         updates = _updates(found)
         lines = _upstream(found, updates) if discover == "upstream" else _downstream(found, updates)
         for line in (*lines, *_unread(found, updates)):
@@ -116,7 +116,7 @@ def _revision_of(args: tuple[str, ...]) -> int:
     return int(number)
 
 
-def _updates(found: Sequence[Source]) -> tuple[Update, ...]:
+def _updates(found: Sequence[SourceRepository]) -> tuple[Update, ...]:
     """How each package stands that has an upstream."""
     graph, by_place = sources.graph_of(found), {each.place: each for each in found}
     if not graph.upstreams:
@@ -130,7 +130,7 @@ def _updates(found: Sequence[Source]) -> tuple[Update, ...]:
     return graphs.updates(graph, releases)
 
 
-def _upstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+def _upstream(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
     conflicts = dry.conflicts(found, updates)
     rows = [
         (
@@ -152,7 +152,7 @@ def _listed(newer: Sequence[int]) -> str:
     return f"{', '.join(shown[:3])}, ..., {shown[-1]} ({len(shown)} revisions)"
 
 
-def _downstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+def _downstream(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
     conflicts = dry.conflicts(found, updates)
     rows = [
         (
@@ -170,12 +170,12 @@ def _downstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[
         yield "All downstream packages are up to date."
 
 
-def _is_read(found: Sequence[Source], update: Update) -> bool:
+def _is_read(found: Sequence[SourceRepository], update: Update) -> bool:
     """Whether the revisions of what a package was made from are known."""
     return any(each.place == update.upstream.package.place for each in found)
 
 
-def _unread(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+def _unread(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
     """What is said of upstreams that nobody read, and of which no updates are known."""
     places = {u.upstream.package.place for u in updates if not _is_read(found, u)}
     if places:
@@ -183,7 +183,7 @@ def _unread(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]
         yield f"Not read, so that no updates of it are known: {listed}. Add it with --repository."
 
 
-def _revision(found: Sequence[Source], package: Package) -> str:
+def _revision(found: Sequence[SourceRepository], package: Package) -> str:
     source = next((each for each in found if each.place == package.place), None)
     if source is None:
         return shown(str(package))
@@ -192,5 +192,5 @@ def _revision(found: Sequence[Source], package: Package) -> str:
     return named if source is found[0] else f"{source.name}//{named}"
 
 
-def _repository(found: Sequence[Source], package: Package) -> str:
+def _repository(found: Sequence[SourceRepository], package: Package) -> str:
     return next((each.name for each in found if each.place == package.place), shown(package.place))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bot.cli import terminal
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import speaking
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 from lifecycle.messages.dashboard import waits_told
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Package
@@ -17,7 +17,7 @@ Waits = Mapping[Package, str]
 """Packages, which need not be there yet, to why they wait."""
 
 
-def told(found: Sequence[Source], repositories: Collection[str]) -> dict[Package, str]:
+def told(found: Sequence[SourceRepository], repositories: Collection[str]) -> dict[Package, str]:
     """Return what waits in repositories at the forge; nothing of one without a dashboard.
 
     Args:
@@ -42,7 +42,7 @@ def _path(name: str) -> str:
     return speaking.address_of(name).name
 
 
-def lines(waits: Waits, home: Source, among: Collection[Package] | None) -> Iterator[str]:
+def lines(waits: Waits, home: SourceRepository, among: Collection[Package] | None) -> Iterator[str]:
     """Return a line for each package that waits.
 
     Args:

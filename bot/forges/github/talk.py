@@ -14,7 +14,7 @@ from bot.forges.port import BotIdentity, Conversation, ForgeMissingError, HeadCh
 from lifecycle.access import Person
 from lifecycle.facts.conversation import (
     Comment,
-    Readied,
+    ReadyForReview,
     ReviewDecision,
     ReviewState,
     ReviewText,
@@ -155,10 +155,12 @@ def _comments(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[C
         )
 
 
-def _readied(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Readied | None:
+def _readied(nodes: Iterable[JSONObject | None], me: BotIdentity) -> ReadyForReview | None:
     for data in nodes:
         if data is not None and not _is_us(data["actor"], me):
-            return Readied(_person(data["actor"], me), _time(data["createdAt"]), str(data["id"]))
+            return ReadyForReview(
+                _person(data["actor"], me), _time(data["createdAt"]), str(data["id"])
+            )
     return None
 
 

@@ -24,7 +24,7 @@ from bot.forges.webhooks import (
     MOST_HEADER,
     SPEAKER,
     Delivery,
-    Signature,
+    DeliverySignature,
     WebhookError,
     content_type,
     json_object,
@@ -82,7 +82,7 @@ class GitLabWebhooks:
         self._clock = clock
         self._old = Seldom()
 
-    def read_headers(self, headers: Mapping[str, str]) -> Signature:
+    def read_headers(self, headers: Mapping[str, str]) -> DeliverySignature:
         """Refuse what is no delivery before anything of its body is read."""
         signature = self._secrets.verifier(headers, self._clock)
         short_header(headers, "x-gitlab-event", "GitLab")

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from bot.clock import SYSTEM, Clock
 from bot.forges.gitlab.hooks import HookSecrets, Speaker
-from bot.forges.webhooks import MOST_HEADER, Signature, WebhookError
+from bot.forges.webhooks import MOST_HEADER, DeliverySignature, WebhookError
 
 SKEW = timedelta(minutes=5)
 """By how much the time in a signature may differ from ours; later it may be a replay."""
@@ -46,7 +46,7 @@ class Secrets:
         self._keys = [_key(each) for each in signing]
         self._own = HookSecrets(forge, tuple(tokens or signing))
 
-    def verifier(self, headers: Mapping[str, str], clock: Clock = SYSTEM) -> Signature:
+    def verifier(self, headers: Mapping[str, str], clock: Clock = SYSTEM) -> DeliverySignature:
         """Choose how a delivery is verified.
 
         Args:

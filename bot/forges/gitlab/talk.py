@@ -15,7 +15,7 @@ from bot.forges.gitlab import speech
 from bot.forges.gitlab.fields import is_us, milliseconds, person, time
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.port import BotIdentity, HeadChange, NativeReview
-from lifecycle.facts.conversation import Comment, Readied, ReviewDecision, ReviewState
+from lifecycle.facts.conversation import Comment, ReadyForReview, ReviewDecision, ReviewState
 from lifecycle.names import Sha
 
 MARK = "<!-- porchbot-"
@@ -153,13 +153,13 @@ def _retargets(note: JSONObject) -> bool:
     return said.startswith((_RETARGETED, _RETARGETED_ITSELF))
 
 
-def readied(notes: Sequence[JSONObject], me: BotIdentity) -> Readied | None:
+def readied(notes: Sequence[JSONObject], me: BotIdentity) -> ReadyForReview | None:
     """Who marked it ready last; None for nobody, and for us."""
     found = [note for note in _events(notes) if str(note["body"]).startswith(_READY)]
     last = max(found, key=lambda note: int(note["id"]), default=None)
     if last is None or is_us(last["author"], me):
         return None
-    return Readied(person(last["author"], me), time(last["created_at"]), str(last["id"]))
+    return ReadyForReview(person(last["author"], me), time(last["created_at"]), str(last["id"]))
 
 
 def reviews(

@@ -93,7 +93,7 @@ class _Rule:
 
 
 @dataclass(slots=True)
-class Plan:
+class FaultPlan:
     """Faults of one call, in this order: wait, before, fail; act; after, fail late."""
 
     delay: float = 0.0
@@ -305,9 +305,9 @@ class Faults:
         with self._lock:
             self._calls.append(call)
 
-    def plan(self, method: str, template: str, path: str, caller: str) -> Plan:
+    def plan(self, method: str, template: str, path: str, caller: str) -> FaultPlan:
         """What shall happen to a call that came in; counts it."""
-        plan = Plan(delay=self.latency)
+        plan = FaultPlan(delay=self.latency)
         with self._lock:
             hit = [
                 rule

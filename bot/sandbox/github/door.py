@@ -9,7 +9,7 @@ from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Accounts, Caller
-from bot.sandbox.rules.pushing import Received
+from bot.sandbox.rules.pushing import PushedObjects
 from bot.sandbox.rules.state import ForgeState
 
 
@@ -48,7 +48,7 @@ class GitHubVisitor:
         """Refuse who may not fetch, or push; 403 or 404."""
         pushing.allow(self.door.state, self.caller, repo, writes=writes)
 
-    def judge(self, repo: Repository, change: RefChange, received: Received) -> PushVerdict:
+    def judge(self, repo: Repository, change: RefChange, received: PushedObjects) -> PushVerdict:
         """Judge one pushed ref."""
         door = self.door
         return pushing.judge(door.state, repo, change, received, caller=self.caller, web=door.web)

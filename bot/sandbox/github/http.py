@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from bot.sandbox.api import Api, ApiResponse, Asked, Entered, Links
 from bot.sandbox.errors import RefusedError, not_found
-from bot.sandbox.faults.calls import Faults, Plan
+from bot.sandbox.faults.calls import FaultPlan, Faults
 from bot.sandbox.github import (
     activity,
     answers,
@@ -120,7 +120,7 @@ class GitHubApi(Api[Route, Caller]):
         """The answer to a request that is refused."""
         return answers.refusal(refused)
 
-    def carry_out(self, asked: Asked, entered: _Entered, plan: Plan) -> ApiResponse:
+    def carry_out(self, asked: Asked, entered: _Entered, plan: FaultPlan) -> ApiResponse:
         """Do what is asked, with the facts that the plan names."""
         state, found, caller = self._state, entered.found, entered.caller
         if plan.memory is not None:

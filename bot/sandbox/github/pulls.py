@@ -13,7 +13,7 @@ from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules import workflows
-from bot.sandbox.rules.reviews import Remark
+from bot.sandbox.rules.reviews import DraftReviewComment
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
 _PULL = "/repos/{owner}/{repo}/pulls/{pull_number}"
@@ -172,12 +172,12 @@ def create_review(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=more.review(request.links, review))
 
 
-def _remark(given: BodyFields) -> Remark:
+def _remark(given: BodyFields) -> DraftReviewComment:
     """A remark that comes with a review, at lines of the head."""
     last = given.number("line")
     if last is None:
         raise plain('Invalid request.\n\n"line" wasn\'t supplied.')
-    return Remark(
+    return DraftReviewComment(
         given.required("path"), given.number("start_line") or last, last, given.required("body")
     )
 

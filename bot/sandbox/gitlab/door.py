@@ -14,7 +14,7 @@ from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.pushing import Received
+from bot.sandbox.rules.pushing import PushedObjects
 from bot.sandbox.rules.state import ForgeState
 
 _NOT_FOUND = (
@@ -69,7 +69,7 @@ class GitLabVisitor:
         if writes and level < AccessLevel.DEVELOPER:
             raise RefusedError(403, "You are not allowed to push code to this project.")
 
-    def judge(self, repo: Repository, change: RefChange, received: Received) -> PushVerdict:
+    def judge(self, repo: Repository, change: RefChange, received: PushedObjects) -> PushVerdict:
         """Judge one pushed ref by the protected branches and tags."""
 
         def forced() -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from bot.sandbox.api import Api, ApiResponse, Asked, Entered, Links
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.faults.calls import Faults, Plan
+from bot.sandbox.faults.calls import FaultPlan, Faults
 from bot.sandbox.gitlab import (
     access_tokens,
     activity,
@@ -138,7 +138,7 @@ class GitLabApi(Api[Route, GitLabCaller]):
             entered.caller.name, asked.method, entered.template, self._state.clock()
         )
 
-    def carry_out(self, asked: Asked, entered: _Entered, plan: Plan) -> ApiResponse:
+    def carry_out(self, asked: Asked, entered: _Entered, plan: FaultPlan) -> ApiResponse:
         """Do what is asked, with the facts that the plan names."""
         state, caller = self._state, entered.caller
         if plan.memory is not None:

@@ -103,7 +103,9 @@ def create_note(request: ApiRequest) -> ApiResponse:
     )
 
 
-def _said(request: ApiRequest, report: quick_actions.Report, made: Note | None) -> ApiResponse:
+def _said(
+    request: ApiRequest, report: quick_actions.QuickActionReport, made: Note | None
+) -> ApiResponse:
     if made is None:
         body = {"commands_changes": report.changes, "summary": report.summary}
         return ApiResponse(status=202, body=body)

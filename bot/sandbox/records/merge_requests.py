@@ -86,7 +86,7 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewState:
+class ReviewerState:
     """How a reviewer's review stands, in GitLab's words: `unreviewed`, `requested_changes`."""
 
     state: str
@@ -139,7 +139,7 @@ class MergeRequest(Pull):
 
     versions: list[Version] = field(default_factory=list)
     approvals: list[Approval] = field(default_factory=list)
-    reviews_by: dict[int, ReviewState] = field(default_factory=dict)
+    reviews_by: dict[int, ReviewerState] = field(default_factory=dict)
     label_events: list[LabelEvent] = field(default_factory=list)
     draft_notes: dict[int, DraftNote] = field(default_factory=dict)
     squash: bool = False

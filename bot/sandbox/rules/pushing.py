@@ -19,7 +19,7 @@ from bot.sandbox.rules.protection import Incoming, push_refusal
 from bot.sandbox.rules.state import ForgeState
 
 
-class Received(Protocol):
+class PushedObjects(Protocol):
     """Objects of a push that are not in the repository yet."""
 
     def unsigned(self, tip: str) -> Sequence[str]:
@@ -50,7 +50,7 @@ class Visitor(Protocol):
             RefusedError: 403, or 404 for what the visitor may not even see.
         """
 
-    def judge(self, repo: Repository, change: RefChange, received: Received) -> PushVerdict:
+    def judge(self, repo: Repository, change: RefChange, received: PushedObjects) -> PushVerdict:
         """Judge one pushed ref."""
 
 
@@ -96,7 +96,7 @@ def judge(
     state: ForgeState,
     repo: Repository,
     change: RefChange,
-    received: Received,
+    received: PushedObjects,
     *,
     caller: Caller,
     web: str,

@@ -23,7 +23,7 @@ _REVIEW_STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class DraftReviewComment:
     """A remark that comes with a review, at lines of the head.
 
     Attributes:
@@ -77,7 +77,7 @@ class Reviews:
         self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
         return made
 
-    def check_lines(self, files: Sequence[FileDiff], remarks: Sequence[Remark]) -> None:
+    def check_lines(self, files: Sequence[FileDiff], remarks: Sequence[DraftReviewComment]) -> None:
         """Refuse remarks of a review, all of them, for one line that is none of the difference.
 
         Raises:
@@ -92,7 +92,7 @@ class Reviews:
                 raise unprocessable("Line could not be resolved")
             limits.check_body("PullRequestReviewComment", remark.body)
 
-    def remark(self, review: Review, remarks: Sequence[Remark]) -> None:
+    def remark(self, review: Review, remarks: Sequence[DraftReviewComment]) -> None:
         """Add remarks that were checked to a review."""
         review.pull.remarks += [
             ReviewComment(

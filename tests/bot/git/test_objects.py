@@ -27,12 +27,12 @@ from bot.git import refs as git_refs
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
     GitBusyError,
+    GitIdentity,
     GitRefusedError,
     MissingObjectError,
     ObjectTooLargeError,
     Pushed,
     RefUpdate,
-    Signature,
 )
 from bot.git.process import authorised, run
 from cadlib.errors import PackageError
@@ -43,7 +43,7 @@ from tests.bot.git.server import PASSWORD, TOKEN, Remote, serve
 from tests.ids import on_github
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/v1")
-WHO = Signature("porchbot[bot]", "porchbot[bot]@users.noreply.github.com")
+WHO = GitIdentity("porchbot[bot]", "porchbot[bot]@users.noreply.github.com")
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FILES: dict[str, bytes | str] = {
     "README.md": b"read me\n",

@@ -12,7 +12,7 @@ from bot.git import packs
 from bot.git.connections import Connections, OddAnswerError
 from bot.git.mirror import DiskMirror
 from bot.git.objects import GitObject
-from bot.git.port import GitBusyError, Pushed, RefUpdate, Signature
+from bot.git.port import GitBusyError, GitIdentity, Pushed, RefUpdate
 from bot.git.pushing import capabilities
 from bot.git.remote import KNOWN_SECONDS, PAUSE, RemoteRefs, packet
 from lifecycle.names import Ref
@@ -21,7 +21,7 @@ from tests.memory.clock import ManualClock
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/w")
 V1, V2 = Ref("refs/tags/net/core/v1"), Ref("refs/tags/net/core/v2")
-WHO, WHEN = Signature("porchbot", "bot@forge.example"), datetime(2026, 11, 29, tzinfo=UTC)
+WHO, WHEN = GitIdentity("porchbot", "bot@forge.example"), datetime(2026, 11, 29, tzinfo=UTC)
 FILES: dict[str, bytes | str] = {
     "net/core/a.yaml": b"a: 1\n",
     "net/core/sub/b.yaml": b"b: 1\n",

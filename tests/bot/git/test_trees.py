@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.disk.git_objects import RepositoryTrees
-from bot.git.objects import Objects, parse_tree
+from bot.git.objects import ObjectReader, parse_tree
 from bot.git.process import users_environment
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
@@ -21,13 +21,15 @@ def remote(tmp_path: Path) -> Remote:
 
 
 @pytest.fixture
-def objects(remote: Remote) -> Iterator[Objects]:
-    opened = Objects(remote.folder, users_environment())
+def objects(remote: Remote) -> Iterator[ObjectReader]:
+    opened = ObjectReader(remote.folder, users_environment())
     yield opened
     opened.close()
 
 
-def test_answers_that_nobody_read_are_not_the_next_ones(remote: Remote, objects: Objects) -> None:
+def test_answers_that_nobody_read_are_not_the_next_ones(
+    remote: Remote, objects: ObjectReader
+) -> None:
     """The short-cut stops reading at a limit: what git wrote by then answers the next question."""
     shas = [remote.git("hash-object", "-w", "--stdin", data=TEXTS[name]) for name in ("f1", "f2")]
 
@@ -47,7 +49,7 @@ def test_answers_that_nobody_read_are_not_the_next_ones(remote: Remote, objects:
         assert [r and r.size for r in read] == [4_000, 4_000]
 
 
-def test_a_name_is_one_question(remote: Remote, objects: Objects) -> None:
+def test_a_name_is_one_question(remote: Remote, objects: ObjectReader) -> None:
     """The short-cut writes it as it is: each answer is then that to the question before."""
     one = remote.commit({"a": b"1"}, ref="refs/heads/main")
 
@@ -57,7 +59,9 @@ def test_a_name_is_one_question(remote: Remote, objects: Objects) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b 5 c", "0" * 40 + " blob 5", "x\u2028blob\u20285\u2028"])
-def test_a_name_of_several_words_is_no_answer(remote: Remote, objects: Objects, name: str) -> None:
+def test_a_name_of_several_words_is_no_answer(
+    remote: Remote, objects: ObjectReader, name: str
+) -> None:
     """The short-cut takes the words of "NAME missing" for an object of that many bytes: these are
     of the next answer, and where there is none it waits for ever."""
     one = remote.commit({"a": b"1"}, ref="refs/heads/main")

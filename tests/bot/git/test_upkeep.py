@@ -10,12 +10,12 @@ import pytest
 
 from bot.git import upkeep
 from bot.git.mirror import DiskMirrors
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
 from tests.memory.git_objects import MemoryObjects
 
-WHO, WHEN = Signature("bot", "bot@forge.example"), datetime(2026, 11, 21, 12, tzinfo=UTC)
+WHO, WHEN = GitIdentity("bot", "bot@forge.example"), datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from bot.config import CONFIG, package_ledger
 from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from bot.look import content
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
@@ -30,7 +30,7 @@ from tests.ids import on_github
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ME = 42
-WHO, WHEN = Signature("porchbot[bot]", "bot@forge.example"), datetime(2026, 11, 21, tzinfo=UTC)
+WHO, WHEN = GitIdentity("porchbot[bot]", "bot@forge.example"), datetime(2026, 11, 21, tzinfo=UTC)
 CORE: dict[str, bytes | str] = {"net/core/Kptfile": b"kind: Kptfile\n"}
 
 

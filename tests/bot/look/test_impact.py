@@ -23,7 +23,7 @@ from bot.look.impact import (
     Trial,
 )
 from bot.look.impact_places import CLOSED, MOST_ASKED, MOST_REPOSITORIES, TrialSites
-from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, UpgradeTrials, upgrades
+from bot.look.impact_plan import ImpactPlan, RulesTrial, UpgradeTrial, UpgradeTrials, upgrades
 from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
 from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
@@ -91,10 +91,10 @@ def reader(renders: Renders, clock: ManualClock, others: Others = no_other) -> I
     return ImpactReader(cast("Looker", looker), NoUsers(), others)
 
 
-PLAN = Plan(head=HEAD, base_ref="main", base=BASE, origin=BASE, held=Policy(), now=Policy())
+PLAN = ImpactPlan(head=HEAD, base_ref="main", base=BASE, origin=BASE, held=Policy(), now=Policy())
 
 
-def plan(count: int) -> Plan:
+def plan(count: int) -> ImpactPlan:
     rules = tuple(RulesTrial(package=f"n{i}", tree=f"t{i}", merges=()) for i in range(count))
     return replace(PLAN, tried=TRIED, rules=rules)
 

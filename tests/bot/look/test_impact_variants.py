@@ -7,9 +7,9 @@ import pytest
 
 from bot.clock import in_thread
 from bot.look import impact_variants
-from bot.look.impact_plan import Plan
+from bot.look.impact_plan import ImpactPlan
 from bot.look.impact_variants import Lent, VariantTrials, compared
-from bot.look.variant_rules import Outside
+from bot.look.variant_rules import RepositoryObjects
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files
 from lifecycle.facts.impact import VariantOutcome
@@ -63,10 +63,10 @@ def named(*packages: str) -> str:
     return SET.replace("TARGET", target)
 
 
-def plan(before: VariantUse, wants: VariantUse) -> Plan:
+def plan(before: VariantUse, wants: VariantUse) -> ImpactPlan:
     """What is to be tried."""
     held = replace(Policy(), variants=before)
-    return Plan(
+    return ImpactPlan(
         head=HEAD,
         base_ref="main",
         base=BEFORE,
@@ -90,7 +90,9 @@ def test_a_branch_gets_no_more_of_others_than_the_base_branch() -> None:
     team = KubeObject(
         api_version="v1", kind="ConfigMap", name="red", origin="acme/inventory/teams/a.yaml"
     )
-    lent = Lent(held, [Outside(repository="acme/inventory", tip="c" * 40, objects=(team,))])
+    lent = Lent(
+        held, [RepositoryObjects(repository="acme/inventory", tip="c" * 40, objects=(team,))]
+    )
     git = Trees({BEFORE: rules, HEAD: rules})
     same = compared(git, plan(held, held), "acme/rules", lent)
     assert (same.changes, same.wanted, same.unread) == ((), 1, False)

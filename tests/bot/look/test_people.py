@@ -14,7 +14,7 @@ from bot.forges.port import (
     HeadChange,
     ListedProposal,
 )
-from bot.look.people import People, came_to
+from bot.look.people import PeopleReader, came_to
 from bot.look.reader import MirrorReader
 from bot.look.teams import KEPT, Teams
 from lifecycle.access import AppSource, Person, Role, Team, TriState, Unreadable
@@ -116,7 +116,7 @@ class Unmerged:
 async def test_a_renamed_author_is_still_the_author() -> None:
     """Fails when logins are kept with the head: under a new one, one's own work is approved."""
     told = Told("mallory")
-    people = People(cast(Forge, told), "porchbot[bot]")
+    people = PeopleReader(cast(Forge, told), "porchbot[bot]")
     git, pull = cast(MirrorReader, Unmerged()), replace(PULL, head=HEAD)
 
     async def authors(login: str) -> frozenset[str]:
@@ -134,7 +134,7 @@ async def test_a_renamed_author_is_still_the_author() -> None:
 async def test_who_wrote_it_is_asked_where_a_rule_may_approve_by_itself() -> None:
     """Short-cut refused: nobody has said a word, so only who opened it counts as an author."""
     told = Told("mallory")
-    people = People(cast(Forge, told), "porchbot[bot]")
+    people = PeopleReader(cast(Forge, told), "porchbot[bot]")
     rule = AccessRule(automatic=(AppSource("renovate"),))
     git, pull = cast(MirrorReader, Unmerged()), replace(PULL, head=HEAD)
     opened = changed(PROPOSAL, head_mark="m", authors=frozenset({"renovate[bot]"}))
@@ -149,7 +149,7 @@ async def test_who_wrote_it_is_asked_where_a_rule_may_approve_by_itself() -> Non
 async def test_commits_with_too_much_text_are_not_asked_for() -> None:
     """The short-cut asks the forge for whole texts: 250 of 20 MB each. Nobody knows who wrote."""
     told = Told("mallory")
-    people = People(cast(Forge, told), "porchbot[bot]")
+    people = PeopleReader(cast(Forge, told), "porchbot[bot]")
     words = said(Person(9, "mallory", False), "/approve")
     asked = changed(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
     git = cast(MirrorReader, Unmerged(long=True))

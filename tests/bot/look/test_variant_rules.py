@@ -14,7 +14,7 @@ from lifecycle.messages import configuration
 from lifecycle.messages import variants as texts
 from lifecycle.policy import NamedRepository, ObjectFolder, VariantUse
 from lifecycle.variants import expressions
-from lifecycle.variants.objects import Objects
+from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.values import Downstream
 from tests.bot.look.test_impact_variants import HEAD, Trees
 from tests.lifecycle.variants.samples import VARIANT
@@ -112,7 +112,7 @@ def book(repository: str, *packages: str) -> RuleBook:
         for index, path in enumerate(packages)
     )
     use = VariantUse(repositories={"live": here})
-    return RuleBook(repository=repository, use=use, variants=variants, objects=Objects([]))
+    return RuleBook(repository=repository, use=use, variants=variants, objects=KubeObjectIndex([]))
 
 
 @pytest.mark.parametrize(

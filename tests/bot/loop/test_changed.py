@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from bot import config
-from bot.extends import DefaultsNeededError, Reference
+from bot.extends import DefaultsNeededError, FileReference
 from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
@@ -196,12 +196,12 @@ def test_rules_that_extend_others_are_read_with_them() -> None:
     """The short-cut reads what is extended as a file of the repository: it is never found."""
     reference = f"acme/.porchbot@{'a' * 40}:defaults.yaml"
     both = {each: {".porchbot.yaml": f"version: 1\nextends: {reference}\n"} for each in BRANCHES}
-    there = dict[Reference, bytes]()
+    there = dict[FileReference, bytes]()
 
     def files(at: str, path: str) -> bytes | BrokenPolicy | None:
         if "@" not in at:
             return both[at].get(path, "").encode() or None
-        wanted = Reference("acme", ".porchbot", at.rpartition("@")[2], path)
+        wanted = FileReference("acme", ".porchbot", at.rpartition("@")[2], path)
         if wanted not in there:
             raise DefaultsNeededError(wanted)
         return there[wanted]

@@ -10,7 +10,7 @@ import pytest
 
 from bot.config import CONFIG
 from bot.git.mirror import DiskMirror
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from bot.loop.onboarding import AN_HOUR, Onboarding, _is_left, _see
 from lifecycle.messages import onboarding as texts
 from lifecycle.onboarding import BRANCH
@@ -49,7 +49,7 @@ class Left:
 
     def pushes(self, files: dict[str, bytes], below: str = "main") -> None:
         """Push the branch, in the bot's name."""
-        who = Signature("porchbot[bot]", "1+porchbot[bot]@users.noreply.github.com")
+        who = GitIdentity("porchbot[bot]", "1+porchbot[bot]@users.noreply.github.com")
         with self.served.mirror.open() as git:
             tip = self.remote.git("rev-parse", below)
             now = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, LoggedDelivery
 from bot.keys import CommitKey, Key, ProposalKey
-from bot.loop.pressed import BUSY_PATIENCE, MOST_ASKED, PATIENCE, TURN, Pressed
+from bot.loop.pressed import BUSY_PATIENCE, MOST_ASKED, PATIENCE, TURN, PressFilter
 from bot.store.hints import Hint, Press
 from bot.store.values import Delivered
 from lifecycle.facts.checks import Button
@@ -56,11 +56,11 @@ def told(press: Press, key: Key = DRAFT) -> dict[Key, Hint]:
     return {key: Hint(pressed=frozenset({str(press)}))}
 
 
-def presses(log: Log) -> tuple[Pressed, Any]:
+def presses(log: Log) -> tuple[PressFilter, Any]:
     """What tells, and the repository that it is asked about."""
     anything: Any = log
     served = SimpleNamespace(id=HERE, forge=anything, key_of=lambda pull: pull)
-    return Pressed(anything, anything), served
+    return PressFilter(anything, anything), served
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from bot.render.encoded import EncodedError
 from cadlib.diff.patch import Suggestion
 from cadlib.diff.values import Change
 from cadlib.findings import Finding
-from lifecycle.facts.verdicts import Readiness, Verdict
+from lifecycle.facts.verdicts import ReadinessGate, Verdict
 
 TEXT = st.text(max_size=8)
 VERDICTS = st.builds(
@@ -24,7 +24,7 @@ VERDICTS = st.builds(
     functions=st.integers(0, 9),
     diff=st.lists(st.from_type(Change), max_size=3).map(tuple),
     rendering=st.lists(st.from_type(Change), max_size=3).map(tuple),
-    readiness=st.lists(st.builds(Readiness, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+    readiness=st.lists(st.builds(ReadinessGate, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
     patch=st.dictionaries(TEXT, TEXT, max_size=3),
     suggestions=st.lists(
         st.builds(Suggestion, TEXT, st.integers(1, 9), st.integers(1, 9), TEXT), max_size=2

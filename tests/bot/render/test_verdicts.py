@@ -10,7 +10,7 @@ from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
 from cadlib.render.calls import Step
-from lifecycle.facts.verdicts import Readiness, Verdict
+from lifecycle.facts.verdicts import ReadinessGate, Verdict
 from lifecycle.messages.findings import findings
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -204,23 +204,23 @@ def kptfile(gates: str, conditions: str) -> dict[str, str]:
 READY = "{type: Ready, status: 'True'}"
 NOT = "{type: Ready, status: 'False', reason: Waits, message: hunter2 is away}"
 GATE = "{conditionType: Ready}"
-READINESS: dict[str, tuple[str, str, tuple[Readiness, ...]]] = {
+READINESS: dict[str, tuple[str, str, tuple[ReadinessGate, ...]]] = {
     "none": ("", READY, ()),
-    "true": (GATE, READY, (Readiness("Ready", "True"),)),
-    "missing": (GATE, "{type: Other, status: 'True'}", (Readiness("Ready"),)),
-    "false": (GATE, NOT, (Readiness("Ready", "False", "Waits", "hunter2 is away"),)),
+    "true": (GATE, READY, (ReadinessGate("Ready", "True"),)),
+    "missing": (GATE, "{type: Other, status: 'True'}", (ReadinessGate("Ready"),)),
+    "false": (GATE, NOT, (ReadinessGate("Ready", "False", "Waits", "hunter2 is away"),)),
     "said in two ways": (
         GATE,
         f"{READY}, {NOT}",
-        (Readiness("Ready", "False", "Waits", "hunter2 is away"),),
+        (ReadinessGate("Ready", "False", "Waits", "hunter2 is away"),),
     ),
-    "named twice": (f"{GATE}, {GATE}", READY, (Readiness("Ready", "True"),)),
+    "named twice": (f"{GATE}, {GATE}", READY, (ReadinessGate("Ready", "True"),)),
 }
 
 
 @pytest.mark.parametrize(("gates", "conditions", "expected"), READINESS.values(), ids=READINESS)
 def test_readiness_is_read_from_the_kptfile_of_the_tree(
-    gates: str, conditions: str, expected: tuple[Readiness, ...]
+    gates: str, conditions: str, expected: tuple[ReadinessGate, ...]
 ) -> None:
     """The short-cut takes the first condition of a type: a second one that says no is not seen."""
     found = judged(Policy(), more=kptfile(gates, conditions))

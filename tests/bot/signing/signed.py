@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bot.git import write
-from bot.git.port import Signature
+from bot.git.port import GitIdentity
 from bot.signing import allowed, tags
 from bot.signing.ssh import SigningKey
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-WHO = Signature("porchbot[bot]", "bot@forge.example")
+WHO = GitIdentity("porchbot[bot]", "bot@forge.example")
 
 
 def key_text(seed: int = 1) -> str:

@@ -10,7 +10,7 @@ from cadlib.limits import DEFAULT
 from cadlib.package import tree as pkgtree
 from cadlib.package.files import SYMLINK, Entry, Files
 from cadlib.package.ignore import Ignored, find
-from cadlib.package.source import Source
+from cadlib.package.source import ParsedPackage
 from cadlib.render.evaluate import Evaluated, evaluate
 from cadlib.render.pipeline import CallOutcome, FunctionCall, Rendered, render
 from cadlib.stream import cat as pkgcat
@@ -175,7 +175,7 @@ READERS: Mapping[str, Callable[[Files], str]] = {
     "render": lambda files: _called(render(files, mutators=[FUNCTION])),
     "eval": lambda files: _called(evaluate(files, FUNCTION, None)),
     "source": lambda files: "".join(
-        each.data.decode() for each in Source(files, DEFAULT, plain=True).streams.values()
+        each.data.decode() for each in ParsedPackage(files, DEFAULT, plain=True).streams.values()
     ),
     "tree": lambda files: pkgtree.shown(files, "pkg")[0],
     "cat": lambda files: pkgcat.shown(files, pkgcat.CatOptions())[0].decode(),

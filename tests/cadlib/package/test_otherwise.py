@@ -5,7 +5,7 @@ import pytest
 from cadlib.limits import DEFAULT
 from cadlib.package.files import SYMLINK, Entry
 from cadlib.package.otherwise import LINKED, TAGGED, WORD
-from cadlib.package.source import Source
+from cadlib.package.source import ParsedPackage
 
 KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: a}\nx: yes\n")
 TOP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -37,7 +37,7 @@ VALUES: dict[str, tuple[str, list[tuple[str, int]]]] = {
 
 def found(**files: Entry) -> list[tuple[str, str, int | None]]:
     named = {name.replace("_", "."): entry for name, entry in files.items()}
-    findings = Source({"Kptfile": KPTFILE, **named}, DEFAULT).findings
+    findings = ParsedPackage({"Kptfile": KPTFILE, **named}, DEFAULT).findings
     return [(f.message, f.place.path, f.place.line) for f in findings if f.unseen]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
-from cadlib.package.source import Source
+from cadlib.package.source import ParsedPackage
 from cadlib.stream import kio, listing
 from cadlib.stream import places as kio_places
 from cadlib.yaml import Value, read, same
@@ -23,11 +23,11 @@ def listed(**files: str) -> str:
     return listing.resource_list(source(**files)).decode()
 
 
-def source(**files: str) -> Source:
+def source(**files: str) -> ParsedPackage:
     """Read files as a folder."""
     named = {path.replace("_yaml", ".yaml"): text for path, text in files.items()}
     entries = {path: Entry(text.encode()) for path, text in named.items()}
-    return Source(entries, DEFAULT, plain=True)
+    return ParsedPackage(entries, DEFAULT, plain=True)
 
 
 def place(index: int, path: str, margin: int, lists: str = "compact") -> str:

@@ -27,7 +27,7 @@ def heard(number: int, login: str, body: str, *, ours: bool = False) -> Heard:
 
 
 class FakeForge:
-    """Implements `Speaker`: a dashboard issue, and a bot that answers when it is asked to look."""
+    """Implements `CommandChannel`: a dashboard issue, and a bot that answers when asked to look."""
 
     def __init__(self, refused: Iterable[str] = (), silent: Iterable[str] = ()) -> None:
         self.comments: list[Heard] = []

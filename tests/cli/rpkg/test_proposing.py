@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.cli.rpkg.proposing import ApproveCommands, ProposeCommands
-from bot.cli.rpkg.session import Seen
+from bot.cli.rpkg.session import RepositorySnapshot
 from bot.config import package_ledger
 from bot.forges.port import ListedProposal
 from bot.git.port import Difference
@@ -105,17 +105,17 @@ class FakeSource:
 class FakeSession:
     """Implements what is asked of `Session`."""
 
-    seen: Seen
+    seen: RepositorySnapshot
     terms: Any = field(default=AS_WRITTEN)
 
-    async def look(self, *, dashboard: bool) -> tuple[Seen, ...]:
+    async def look(self, *, dashboard: bool) -> tuple[RepositorySnapshot, ...]:
         assert not dashboard
         return (self.seen,)
 
-    async def head(self, seen: Seen, found: ListedProposal) -> bool:
+    async def head(self, seen: RepositorySnapshot, found: ListedProposal) -> bool:
         return seen.git.has(found.head)
 
-    def forge(self, seen: Seen) -> "FakeSession":
+    def forge(self, seen: RepositorySnapshot) -> "FakeSession":
         del seen
         return self
 
@@ -129,7 +129,7 @@ def found(job: Any, *pulls: ListedProposal, forge: FakeForge | None = None, **to
     by_head = {str(p.head): tuple(touched.get(f"_{p.number}", "net/a").split()) for p in pulls}
     source: Any = FakeSource(packages=marks)
     git: Any = FakeGit(by_head)
-    seen = Seen(source, pulls, 1, git, forge or FakeForge(), 0, ())
+    seen = RepositorySnapshot(source, pulls, 1, git, forge or FakeForge(), 0, ())
     session: Any = FakeSession(seen)
     return asyncio.run(job.find(session))
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from bot.cli.root import main
 from bot.cli.rpkg import asking, sources, speaking
-from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.sources import SourceRepository
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n"
 BLUEPRINTS, CLUSTERS = "github.com/acme/blueprints", "github.com/acme/clusters"
@@ -171,7 +171,7 @@ def test_tags_are_gone_through_once_for_all_packages() -> None:
     """The short-cut reads every tag for every package: 5,000 of 100,000 tags take hours."""
     tags = Tags({f"refs/tags/p{n}/v{m}": "c" for n in range(9) for m in (1, 10, 2)})
     trees: Any = None
-    source = Source("", "", "main", "", tags, trees)
+    source = SourceRepository("", "", "main", "", tags, trees)
     assert {source.numbers(f"p{n}") for n in range(9)} == {(1, 2, 10)}
     assert source.numbers("p") == ()
     assert tags.times == 1

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from fnrunner.contract.errors import RunnerBusyError
-from fnrunner.images.once import Once, Stop
+from fnrunner.images.once import SingleFlight, Stop
 
 ENDING = "the runner: it is being stopped. Try again in 1 seconds."
 
@@ -28,13 +28,13 @@ class Slow:
 
 
 @pytest.fixture
-def once() -> Iterator[Once]:
-    made = Once(1, "test")
+def once() -> Iterator[SingleFlight]:
+    made = SingleFlight(1, "test")
     yield made
     made.close()
 
 
-async def test_who_asks_at_the_same_time_gets_the_same(once: Once) -> None:
+async def test_who_asks_at_the_same_time_gets_the_same(once: SingleFlight) -> None:
     """Short-cut: do it for each; or keep the answer for ever."""
     work = Slow()
     asked = [asyncio.ensure_future(once.do("a", work)) for _ in range(3)]
@@ -45,7 +45,7 @@ async def test_who_asks_at_the_same_time_gets_the_same(once: Once) -> None:
     assert await once.do("a", work) == 2
 
 
-async def test_it_goes_on_without_who_asked_first(once: Once) -> None:
+async def test_it_goes_on_without_who_asked_first(once: SingleFlight) -> None:
     """Short-cut: end the work with its first caller, whoever else waits."""
     work = Slow()
     first = asyncio.ensure_future(once.do("a", work))
@@ -60,7 +60,7 @@ async def test_it_goes_on_without_who_asked_first(once: Once) -> None:
     assert await second == 1
 
 
-async def test_its_error_is_for_all_and_is_not_kept(once: Once) -> None:
+async def test_its_error_is_for_all_and_is_not_kept(once: SingleFlight) -> None:
     def fail() -> int:
         raise ValueError("no luck")
 
@@ -73,7 +73,7 @@ async def test_its_error_is_for_all_and_is_not_kept(once: Once) -> None:
 
 async def test_what_is_closed_says_so() -> None:
     """Short-cut: who waits for his turn is told that he was cancelled, though nobody did that."""
-    once, work = Once(1, "test"), Slow()
+    once, work = SingleFlight(1, "test"), Slow()
     running = asyncio.ensure_future(once.do("a", work))
     await asyncio.to_thread(work.began.wait, 60)
     waiting = asyncio.ensure_future(once.do("b", work))
@@ -98,7 +98,7 @@ async def until(what: Callable[[], bool]) -> None:
 
 async def test_what_nobody_waits_for_is_not_begun_and_what_has_begun_is_told() -> None:
     """Short-cut: let all of it go on, though its callers went away long ago."""
-    once, stop, slow, never = Once(1, "test"), Stop(), Slow(), Slow()
+    once, stop, slow, never = SingleFlight(1, "test"), Stop(), Slow(), Slow()
     stop.calls(slow.let_go.set)
     first = asyncio.ensure_future(once.do("a", slow, stop=stop))
     await asyncio.to_thread(slow.began.wait, 60)
@@ -115,7 +115,7 @@ async def test_what_nobody_waits_for_is_not_begun_and_what_has_begun_is_told() -
 
 
 async def test_one_host_does_not_take_all_threads() -> None:
-    once, slow = Once(2, "test", each=1), Slow()
+    once, slow = SingleFlight(2, "test", each=1), Slow()
     waiting = [
         asyncio.ensure_future(once.do(f"{number}", slow, host="slow")) for number in range(9)
     ]
@@ -129,7 +129,7 @@ async def test_one_host_does_not_take_all_threads() -> None:
 
 async def test_it_goes_on_for_who_was_told_to_come_again() -> None:
     """Short-cut: stop it with whoever waits no longer; what takes long is never done then."""
-    once, slow, stop = Once(1, "test", linger=60.0), Slow(), Stop()
+    once, slow, stop = SingleFlight(1, "test", linger=60.0), Slow(), Stop()
     with pytest.raises(TimeoutError):
         await once.do("a", slow, stop=stop, seconds=0.01)
     again = asyncio.ensure_future(once.do("a", Slow()))
@@ -143,7 +143,7 @@ async def test_it_goes_on_for_who_was_told_to_come_again() -> None:
 
 async def test_it_does_not_go_on_for_ever() -> None:
     """Short-cut: whoever is told to come again holds a thread until the work ends by itself."""
-    once = Once(1, "test", linger=0.02)
+    once = SingleFlight(1, "test", linger=0.02)
     for seconds in (0.01, 1, 30):  # on a busy machine it may be over before it begins
         slow, stop = Slow(), Stop()
         stop.calls(slow.let_go.set)

@@ -7,7 +7,7 @@ import pytest
 
 from lifecycle.messages import variants as messages
 from lifecycle.variants import resolution
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import read
 from lifecycle.variants.resolution import Surroundings, resolve
 from tests.counting import lines
@@ -58,7 +58,7 @@ def test_a_path_that_no_package_has_takes_no_time() -> None:
     template: {downstream: {repo: live, packageExpr: target.annotations.at}}
 """
         around = Surroundings(
-            repositories=repositories(), objects=Objects([team]), revision=lambda _: UP
+            repositories=repositories(), objects=KubeObjectIndex([team]), revision=lambda _: UP
         )
         file = read(f"{SET}{target}".encode(), "s.yaml")
         assert not resolve([file], around).variants

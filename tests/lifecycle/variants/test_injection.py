@@ -8,7 +8,7 @@ from cadlib.errors import PackageError
 from cadlib.package.files import Entry
 from cadlib.yaml import Value
 from lifecycle.variants.injection import inject
-from lifecycle.variants.objects import KubeObject, Objects, of_value
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex, of_value
 from lifecycle.variants.values import Injector
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: edge\n"
@@ -31,7 +31,7 @@ def _message(
     text: str, injectors: list[Injector], objects: list[KubeObject], namespace: str = ""
 ) -> tuple[str, str]:
     files = {"Kptfile": Entry(KPTFILE.encode()), "x.yaml": Entry(text.encode())}
-    done = inject(files, injectors, Objects(objects), namespace)
+    done = inject(files, injectors, KubeObjectIndex(objects), namespace)
     kptfile = done.files["Kptfile"].decode()
     status, message = (
         next(line.partition(f"{key}: ")[2] for line in kptfile.split("\n") if f"{key}: " in line)
@@ -131,7 +131,7 @@ def test_a_config_map_gets_data_and_everything_else_spec() -> None:
     )
     files = {"x.yaml": Entry(text.encode())}
 
-    found = inject(files, [WANTED], Objects(objects), "").files["x.yaml"].decode()
+    found = inject(files, [WANTED], KubeObjectIndex(objects), "").files["x.yaml"].decode()
 
     first, second = found.split("---\n")
     assert "data:\n  k: v\n" in first
@@ -146,7 +146,7 @@ def test_only_what_is_required_is_a_gate() -> None:
         "x.yaml": Entry(_asks("hr.example.com/v1", "Team", "optional").encode()),
     }
 
-    text = inject(files, [WANTED], Objects([TEAM]), "").files["Kptfile"].decode()
+    text = inject(files, [WANTED], KubeObjectIndex([TEAM]), "").files["Kptfile"].decode()
 
     assert "readinessGates" not in text
     assert "type: config.injection.Team.point" in text
@@ -162,7 +162,7 @@ def test_the_commit_changes_with_what_is_injected_only() -> None:
     )
 
     def after(files: dict[str, Entry], source: KubeObject) -> dict[str, Entry]:
-        done = inject(files, [WANTED], Objects([source]), "").files
+        done = inject(files, [WANTED], KubeObjectIndex([source]), "").files
         return {**files, **{path: Entry(data) for path, data in done.items()}}
 
     once = after(start, first)

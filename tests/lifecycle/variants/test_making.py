@@ -10,7 +10,7 @@ from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry, Files
 from cadlib.update.upstream import Answer, Fetch, Fetched, Step
 from lifecycle.variants.making import VariantPackage, brought_up, cloned, shaped
-from lifecycle.variants.objects import Objects, of_value
+from lifecycle.variants.objects import KubeObjectIndex, of_value
 from lifecycle.variants.values import Injector, Variant
 from tests.lifecycle.variants.samples import VARIANT, variant
 
@@ -86,7 +86,7 @@ def _texts(files: Files) -> dict[str, str]:
 
 
 def _cloned(rule: Variant = RULE, number: int = 1) -> VariantPackage:
-    return _made(cloned(rule, _at(number), Objects([NORTH]), deployed=True))
+    return _made(cloned(rule, _at(number), KubeObjectIndex([NORTH]), deployed=True))
 
 
 def test_a_package_is_made_whole_in_one_go() -> None:
@@ -166,7 +166,7 @@ data:
 def test_done_again_it_changes_nothing() -> None:
     """The short-cut puts its functions in front once more, or writes the newest commit."""
     files = _cloned().files
-    later = Objects([replace(NORTH, commit="e" * 40)])
+    later = KubeObjectIndex([replace(NORTH, commit="e" * 40)])
 
     assert shaped(files, RULE, later).files == files
 
@@ -175,7 +175,7 @@ def test_a_newer_upstream_is_merged_and_what_people_changed_stays() -> None:
     files = _cloned().files
     files["app.yaml"] = Entry(b"a: 1\nkind: A\nb: 7 # ours\n")
 
-    made = _made(brought_up(files, RULE, _at(2), Objects([NORTH])))
+    made = _made(brought_up(files, RULE, _at(2), KubeObjectIndex([NORTH])))
 
     texts = _texts(made.files)
     assert texts["app.yaml"] == "a: 2\nkind: A\nb: 7 # ours\n"
@@ -184,14 +184,14 @@ def test_a_newer_upstream_is_merged_and_what_people_changed_stays() -> None:
     )
     assert texts["site.yaml"] == _texts(files)["site.yaml"]
     assert made.conflicts == ()
-    assert shaped(made.files, RULE, Objects([NORTH])).files == made.files
+    assert shaped(made.files, RULE, KubeObjectIndex([NORTH])).files == made.files
 
 
 def test_what_both_changed_is_told() -> None:
     files = _cloned().files
     files["app.yaml"] = Entry(b"a: 9\nkind: A\nb: 1\n")
 
-    made = _made(brought_up(files, RULE, _at(2), Objects([NORTH])))
+    made = _made(brought_up(files, RULE, _at(2), KubeObjectIndex([NORTH])))
 
     (conflict,) = made.conflicts
     assert "app.yaml" in f"{conflict}"
@@ -200,7 +200,7 @@ def test_what_both_changed_is_told() -> None:
 def test_what_the_rule_wants_no_more_goes() -> None:
     files = _cloned().files
 
-    made = shaped(files, VARIANT, Objects([]))
+    made = shaped(files, VARIANT, KubeObjectIndex([]))
 
     text = _texts(made.files)["Kptfile"]
     assert "PackageVariant" not in text
@@ -232,7 +232,7 @@ def test_a_rule_that_does_not_fit_changes_nothing_and_says_why(
     rule: Variant, files: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(PackageError) as caught:
-        shaped(_files(files), rule, Objects([]))
+        shaped(_files(files), rule, KubeObjectIndex([]))
 
     assert expected in caught.value.problem
 
@@ -240,4 +240,4 @@ def test_a_rule_that_does_not_fit_changes_nothing_and_says_why(
 def test_binary_files_and_modes_stay() -> None:
     files = {**_files({"Kptfile": KPTFILE}), "run": Entry(b"\x00\xff", "100755")}
 
-    assert shaped(files, VARIANT, Objects([])).files["run"] == Entry(b"\x00\xff", "100755")
+    assert shaped(files, VARIANT, KubeObjectIndex([])).files["run"] == Entry(b"\x00\xff", "100755")

@@ -8,7 +8,7 @@ import pytest
 
 from lifecycle.messages import variants as messages
 from lifecycle.variants import expressions, naming, resolution
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import VariantFile, read
 from lifecycle.variants.resolution import Resolution, Surroundings, resolve
 from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
@@ -37,7 +37,7 @@ def repositories(**labels: dict[str, str]) -> dict[str, KubeObject]:
 def resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -> Resolution:
     table = repositories() if known is None else known
     around = Surroundings(
-        repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+        repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
     return resolve(files, around)
 
@@ -70,7 +70,7 @@ def test_objects_are_those_of_the_namespace() -> None:
         "s.yaml",
     )
     around = Surroundings(
-        repositories=repositories(), objects=Objects(teams), revision=lambda _: UP
+        repositories=repositories(), objects=KubeObjectIndex(teams), revision=lambda _: UP
     )
 
     assert [each.name for each in resolve([file], around).variants] == ["all-live-net/core"]
@@ -84,7 +84,7 @@ def test_an_object_is_chosen_by_its_name() -> None:
         "s.yaml",
     )
     around = Surroundings(
-        repositories=repositories(), objects=Objects(teams), revision=lambda _: UP
+        repositories=repositories(), objects=KubeObjectIndex(teams), revision=lambda _: UP
     )
 
     assert [each.name for each in resolve([file], around).variants] == ["all-live-net/core"]
@@ -197,7 +197,9 @@ def test_while_a_file_is_broken_nothing_counts_as_removed() -> None:
 
 def test_a_set_whose_upstream_is_not_there_waits() -> None:
     file = read(f"{SET}  - repositories: [{{name: live}}]\n".encode(), "s.yaml")
-    around = Surroundings(repositories=repositories(), objects=Objects(()), revision=lambda _: None)
+    around = Surroundings(
+        repositories=repositories(), objects=KubeObjectIndex(()), revision=lambda _: None
+    )
 
     found = resolve([file], around)
 
@@ -277,7 +279,7 @@ spec:
     table = repositories()
     around = Surroundings(
         repositories=table,
-        objects=Objects(table.values()),
+        objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,
         places={"base": "acme/live", "live": "acme/live"},
     )
@@ -355,7 +357,7 @@ def test_thousands_that_stand_against_one_another_are_told_in_proportion(case: s
             found.append(replace(VARIANT, name=name, spec=spec))
         table = repositories()
         around = Surroundings(
-            repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+            repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
         )
 
         def work() -> None:
@@ -376,7 +378,7 @@ def test_two_names_of_one_folder_are_one_place() -> None:
     table = repositories()
     around = Surroundings(
         repositories=table,
-        objects=Objects(table.values()),
+        objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,
         places={"base": "acme/live", "live": "acme/live"},
         directories={"live": "a"},

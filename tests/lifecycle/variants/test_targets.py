@@ -3,7 +3,7 @@
 import pytest
 
 from lifecycle.variants import resolution
-from lifecycle.variants.objects import Objects
+from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.reading import read
 from lifecycle.variants.resolution import Resolution, Surroundings, resolve
 from tests.lifecycle.variants.test_resolution import SET, UP, repositories
@@ -18,7 +18,7 @@ def test_selectors_are_held_against_no_more_objects_than_may_be(
     """
     table = repositories(r0={}, r1={})  # and two more
     around = Surroundings(
-        repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+        repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
     monkeypatch.setattr(resolution, "MOST_COMPARED", 3 * len(table))
 

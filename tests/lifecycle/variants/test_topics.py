@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import read
 from lifecycle.variants.resolution import Surroundings, resolve
 from tests.lifecycle.variants.test_resolution import KIND, SET, UP, VERSION, repositories
@@ -53,7 +53,7 @@ def test_what_topics_of_another_repository_have_a_part_in(
     }
     around = Surroundings(
         repositories={**repositories(), **table},
-        objects=Objects(table.values()),
+        objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,
         own="Acme/rules",
         places={"here": "acme/rules", "live": "acme/live"},
@@ -70,7 +70,7 @@ def test_where_no_rule_names_a_topic_labels_are_those_of_the_table() -> None:
     targets = EXPRESSIONS.replace("{}", "{matchLabels: {tier: edge}}") % "\"target.labels['tier']\""
     table = repositories(live={"tier": "edge"})
     around = Surroundings(
-        repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+        repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
 
     found = resolve([read(f"{SET}{targets}".encode(), "s.yaml")], around)

@@ -379,7 +379,7 @@ def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
         Review: "PullRequestReview",
         Repository: "Repository",
         QueueEntry: "MergeQueueEntry",
-        graphql_queues.Queue: "MergeQueue",
+        graphql_queues.BranchMergeQueue: "MergeQueue",
     }
     return names[type(thing)]
 

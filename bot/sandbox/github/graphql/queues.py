@@ -19,21 +19,21 @@ from bot.sandbox.rules.ids import node_id
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class BranchMergeQueue:
     """The merge queue of a branch."""
 
     repo: Repository
     base: str
 
 
-def _queue(repo: Repository, info: Info, branch: str | None = None) -> Queue | None:
+def _queue(repo: Repository, info: Info, branch: str | None = None) -> BranchMergeQueue | None:
     """The queue of a branch, the default branch unless said; None where it has none."""
     need(info, "merge_queues=read")
     base = branch or repo.default_branch
-    return Queue(repo, base) if request_of(info).state.rules.queue(repo, base) else None
+    return BranchMergeQueue(repo, base) if request_of(info).state.rules.queue(repo, base) else None
 
 
-def _entries(queue: Queue, info: Info, **given: Any) -> Any:
+def _entries(queue: BranchMergeQueue, info: Info, **given: Any) -> Any:
     return connection("entries", queue.repo.queues.get(queue.base, []), given, info)
 
 

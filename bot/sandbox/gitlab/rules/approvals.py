@@ -12,7 +12,7 @@ from bot.sandbox.gitlab.errors import conflict, missing, unauthorized
 from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
-from bot.sandbox.records.merge_requests import Approval, MergeRequest, ReviewState
+from bot.sandbox.records.merge_requests import Approval, MergeRequest, ReviewerState
 from bot.sandbox.records.premium import ApprovalRule
 from bot.sandbox.rules.context import Context
 
@@ -36,7 +36,7 @@ def approve(state: Context, mr: MergeRequest, user: User, sha: str | None = None
         raise unauthorized()
     now = state.now()
     mr.approvals.append(Approval(user, now))
-    mr.reviews_by[user.id] = ReviewState("approved", now)
+    mr.reviews_by[user.id] = ReviewerState("approved", now)
     if user not in mr.requested_reviewers and user is not mr.user:
         mr.requested_reviewers.append(user)
     mr.updated_at = now
@@ -51,7 +51,7 @@ def unapprove(state: Context, mr: MergeRequest, user: User) -> None:
         raise missing()
     whole = not left(state, mr)
     mr.approvals = [approval for approval in mr.approvals if approval.user is not user]
-    mr.reviews_by[user.id] = ReviewState("unapproved", state.now())
+    mr.reviews_by[user.id] = ReviewerState("unapproved", state.now())
     mr.updated_at = state.now()
     threads.system(state, mr, user, "unapproved this merge request", "unapproval")
     lost = whole and (left(state, mr) or not levels.has_tier(state, mr.repo))
@@ -65,7 +65,7 @@ def request_changes(state: Context, mr: MergeRequest, user: User) -> None:
     if mr.state != "open" or levels.level(state, mr.repo, user) < AccessLevel.DEVELOPER:
         raise unauthorized()
     mr.approvals = [approval for approval in mr.approvals if approval.user is not user]
-    mr.reviews_by[user.id] = ReviewState("requested_changes", state.now())
+    mr.reviews_by[user.id] = ReviewerState("requested_changes", state.now())
     if user not in mr.requested_reviewers:
         mr.requested_reviewers.append(user)
     mr.updated_at = state.now()
@@ -75,7 +75,7 @@ def request_changes(state: Context, mr: MergeRequest, user: User) -> None:
 def reset(state: Context, mr: MergeRequest, user: User) -> None:
     """Take all approvals back."""
     for approval in mr.approvals:
-        mr.reviews_by[approval.user.id] = ReviewState("unapproved", state.now())
+        mr.reviews_by[approval.user.id] = ReviewerState("unapproved", state.now())
     had, mr.approvals, mr.reset_reads = bool(mr.approvals), [], 0
     if had:
         state.emit(

@@ -15,7 +15,7 @@ from bot.sandbox.gitlab.errors import conflict, missing
 from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
-from bot.sandbox.records.merge_requests import LabelEvent, MergeRequest, ReviewState
+from bot.sandbox.records.merge_requests import LabelEvent, MergeRequest, ReviewerState
 from bot.sandbox.records.repository import Repository, Thread
 from bot.sandbox.records.talk import Label
 from bot.sandbox.rules.context import Context
@@ -125,7 +125,7 @@ def set_people(
     fresh = [one for one in wanted if one not in before]
     if isinstance(thread, MergeRequest) and role == "reviewers":
         for one in fresh:
-            thread.reviews_by.setdefault(one.id, ReviewState("unreviewed", state.now()))
+            thread.reviews_by.setdefault(one.id, ReviewerState("unreviewed", state.now()))
     if fresh:
         names = " and ".join(f"@{one.login}" for one in fresh)
         threads.system(state, thread, user, f"{_PEOPLE_OF_NOTES[role]} {names}", "assignee")

@@ -27,7 +27,7 @@ from bot.sandbox.gitlab.rules import (
 )
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
-from bot.sandbox.records.merge_requests import MergeRequest, Note, ReviewState
+from bot.sandbox.records.merge_requests import MergeRequest, Note, ReviewerState
 from bot.sandbox.records.repository import Issue, Thread
 from bot.sandbox.rules.context import Context
 
@@ -38,7 +38,7 @@ _LABEL = re.compile(r'~"([^"]+)"|~([^\s,~]+)')
 
 
 @dataclass(slots=True)
-class Report:
+class QuickActionReport:
     """What came of the quick actions of one note, as the API tells.
 
     Attributes:
@@ -90,10 +90,10 @@ class _UnavailableError(Exception):
 Action = Callable[[_Call], tuple[dict[str, Any], str]]
 
 
-def run(state: Context, thread: Thread, user: User, text: str) -> Report:
+def run(state: Context, thread: Thread, user: User, text: str) -> QuickActionReport:
     """Carry out the quick actions of a note and take them out of its text."""
     kept: list[str] = []
-    report = Report("")
+    report = QuickActionReport("")
     wanted: list[tuple[str, str]] = []
     for line, plain in _lines(text):
         match = _LINE.fullmatch(line) if plain else None
@@ -126,7 +126,7 @@ def say(
     *,
     internal: bool = False,
     answers: Sequence[Note] = (),
-) -> tuple[Report, Note | None]:
+) -> tuple[QuickActionReport, Note | None]:
     """Write a note without its quick actions, which are carried out.
 
     Returns:
@@ -309,7 +309,7 @@ def _submit_review(call: _Call) -> tuple[dict[str, Any], str]:
     elif word == "request_changes":
         return _request_changes(call)
     else:
-        call.mr.reviews_by[call.user.id] = ReviewState("reviewed", call.state.now())
+        call.mr.reviews_by[call.user.id] = ReviewerState("reviewed", call.state.now())
     return {"submit_review": word}, "Submitted the current review."
 
 

@@ -8,7 +8,7 @@ import pytest
 from bot.forges.github.talk import read
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeMissingError, HeadChange
 from lifecycle.access import Person
-from lifecycle.facts.conversation import Readied, ReviewState
+from lifecycle.facts.conversation import ReadyForReview, ReviewState
 from lifecycle.names import Sha
 from tests.bot.forges.github.test_http import Wire, wire
 
@@ -88,14 +88,14 @@ def page(
 @pytest.mark.parametrize(
     ("actor", "draft", "wanted"),
     [
-        (ANN, False, Readied(Person(1, "ann", False), when(3), "RFRE_1")),
-        (None, False, Readied(Person(0, "ghost", False), when(3), "RFRE_1")),
+        (ANN, False, ReadyForReview(Person(1, "ann", False), when(3), "RFRE_1")),
+        (None, False, ReadyForReview(Person(0, "ghost", False), when(3), "RFRE_1")),
         (ANN, True, None),  # the press before the one that is not told yet
         (BOT, False, None),  # by `/propose`, which is judged by who wrote it
     ],
 )
 def test_who_made_it_ready_is_told(
-    wire: Wire, actor: dict[str, Any] | None, draft: bool, wanted: Readied | None
+    wire: Wire, actor: dict[str, Any] | None, draft: bool, wanted: ReadyForReview | None
 ) -> None:
     """Short-cuts refused: the bot's own press counts as a machine's that no rule names."""
     press = {"id": "RFRE_1", "createdAt": at(3), "actor": actor}
