@@ -97,9 +97,15 @@ def content(number: int) -> dict[str, bytes]:
     return {f"{LIB}/{name}.yaml": resource(name, f"catalog-{number}") for name in "ab"}
 
 
-def configuration(*, shares: bool) -> bytes:
-    """The catalog's own."""
+def configuration(*, shares: bool, lets_in: bool = False) -> bytes:
+    """The catalog's own.
+
+    Args:
+        shares: Its packages and objects may be used here.
+        lets_in: Rules of this repository may have packages made there.
+    """
     lines = ["version: 1", f"variants: [{FOLDER}/*.yaml]"]
+    lines += [f"variants_from: [{OWNER}/blueprints]"] * lets_in
     lines.append(f"repositories: {{here: {{}}, there: {{repository: {OWNER}/blueprints}}}}")
     lines += [f"upstreams: {{share: [{OWNER}/blueprints]}}"] * shares
     return "\n".join([*lines, ""]).encode()

@@ -5,6 +5,7 @@ What a person closed, what is held or another's, and what has no revision to be 
 
 from collections.abc import Iterator
 
+from tests.simulation.beyond import ZONE
 from tests.simulation.catalog import FAR
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
@@ -21,7 +22,10 @@ def unmade(v: Variants) -> Iterator[str]:
     wanted = dict(v.wants(tip) or {}) if tip else {}
     if wanted.pop(FAR, None) is not None and _lacks(v, tip):
         yield f"{FAR} is wanted of the catalog's newest, and nothing asks for it"
+    if v.beyond is not None and revisions and not {"held"} & v.state(tip, ZONE):
+        yield from v.beyond.unmade(any(_open(v, ZONE)) or _odd(v, ZONE))
     for package, rule in wanted.items():
+        yield from _stale(v, package, rule)
         number = _meant(rule, revisions)
         theirs = v.history.at(tip, package) and v.owner(tip, package) != rule.owner
         held = {"held"} & v.state(tip, package)
@@ -35,6 +39,17 @@ def unmade(v: Variants) -> Iterator[str]:
             continue  # without a lock nobody can tell what it was made of
         if not any(v.lock(head, package).number == number for head in _open(v, package)):
             yield f"{package} is wanted of v{number}, and nothing asks for it"
+
+
+def _stale(v: Variants, package: str, rule: Wanted) -> Iterator[str]:
+    """A draft that holds what an object of another repository was, and is not any more."""
+    if v.beyond is None or not rule.afar or _odd(v, package):
+        return
+    for head in _open(v, package):
+        if v.by_bot(v.added(head, len(v.diary.entries))) and (
+            said := v.beyond.stale_in(head, package)
+        ):
+            yield f"what asks for {package} holds {said}, which the object there is no more"
 
 
 def _lacks(v: Variants, tip: str) -> bool:

@@ -6,11 +6,12 @@ bot's.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tests.simulation.catalog import FAR, Stood
+from tests.simulation.beyond import ZONE, ZONES
+from tests.simulation.catalog import FAR, MADE, Stood
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence, login_of
 from tests.simulation.setting import BOT, CONFIG, MAIN, STAMP, STAMPER
@@ -27,6 +28,9 @@ from tests.simulation.variants import (
     Wanted,
     wanted,
 )
+
+if TYPE_CHECKING:
+    from tests.simulation.oracle_beyond import BeyondOracle
 
 DRAFT = "refs/heads/drafts/"
 BRANCH = "/packagevariant-"
@@ -63,11 +67,19 @@ class Variants:
     Args:
         evidence: Both.
         catalog: A second repository; None where there is none.
+        beyond: Judges what topics and objects of another repository have a part in; None where
+            there is none.
     """
 
-    def __init__(self, evidence: Evidence, catalog: Stood | None = None) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        catalog: Stood | None = None,
+        beyond: "BeyondOracle | None" = None,
+    ) -> None:
         self.evidence = evidence
         self.catalog = catalog
+        self.beyond = beyond
         self.history = evidence.history
         self.diary = evidence.diary
         self._came: dict[str, str] = {}
@@ -102,7 +114,35 @@ class Variants:
         some = self.wants(commit)
         rule = None if some is None else some.get(package)
         injected = self.history.at(commit, "objects") if rule is not None and rule.injects else ""
-        return rule, injected, some is None
+        zones = self.history.at(commit, ZONES) if package == ZONE else ""
+        return rule, injected, some is None, zones
+
+    def rested(self, package: str, first: int, last: int) -> bool:
+        """Whether what another repository lends for a package was the same between two places."""
+        if package in MADE and self.catalog is not None:
+            return self.catalog.rested(first, last)
+        if self.beyond is None or self.beyond.stood.rested(first, last):
+            return True
+        tips = (tip for tip in self.evidence.tips(MAIN, first, last) if tip)
+        rules = [(self.wants(tip) or {}).get(package) for tip in tips]
+        return package != ZONE and not any(rule is not None and rule.afar for rule in rules)
+
+    def kept(self, tip: str, package: str) -> str:
+        """Why a package stays at a commit; "" where it was to go with its rule."""
+        now = self.wants(tip)
+        if now is None:
+            return "nobody can tell what rules want"
+        if package in now:
+            return "a rule wants it"
+        line, at = list[str](), tip
+        while at and len(line) < 500:
+            line.append(at)
+            at = next(iter(self.history.parents(at)), "")
+        for commit in line[1:]:
+            rule = (self.wants(commit) or {}).get(package)
+            if rule is not None:
+                return "it was to stay" if rule.orphans else ""
+        return "no rule ever wanted it"
 
     def kptfile(self, commit: str, package: str) -> Any:
         """The Kptfile of a package; {} for none."""
@@ -227,7 +267,8 @@ class Variants:
         found = set[str]()
         for move in self.diary.of_ref[f"refs/heads/{MAIN}"]:
             if any(
-                self.history.at(move.after, f) != self.history.at(move.before, f) for f in FILES
+                self.history.at(move.after, f) != self.history.at(move.before, f)
+                for f in (*FILES, ZONES)
             ):
                 found.add(move.who)
                 fresh = self.history.ancestry(move.after) - self.history.ancestry(move.before)

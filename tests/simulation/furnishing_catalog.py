@@ -24,6 +24,7 @@ class Catalog:
     Args:
         forge: Where it is made.
         diary: What happens in the other repository.
+        lets_in: It lets rules of that one in, whose packages may be made in it.
 
     Attributes:
         repo: It.
@@ -31,12 +32,17 @@ class Catalog:
         revision: How often something was proposed for its package.
     """
 
-    def __init__(self, forge: SimulatedForge, diary: Diary) -> None:
-        self._forge = forge
-        files = {f"{LIB}/Kptfile": kptfile(LIB), **content(0), CONFIG: configuration(shares=True)}
+    def __init__(self, forge: SimulatedForge, diary: Diary, *, lets_in: bool = False) -> None:
+        self._forge, self._lets_in = forge, lets_in
+        config = self.configuration(shares=True)
+        files = {f"{LIB}/Kptfile": kptfile(LIB), **content(0), CONFIG: config}
         self.repo: Repository = forge.add_repository(OWNER, NAME, files, ROLES, private=True)
         self.stood, self.revision = Stood(diary), 0
         self.changed()
+
+    def configuration(self, *, shares: bool) -> bytes:
+        """How it is configured where it shares its text, or does not."""
+        return configuration(shares=shares, lets_in=self._lets_in)
 
     def changed(self) -> None:
         """Something of it changed."""

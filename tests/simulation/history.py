@@ -21,18 +21,22 @@ from bot.store.hints import NOTHING
 from bot.store.port import Store
 from tests.simulation import ending
 from tests.simulation import variants as varied
+from tests.simulation.beyond import EAST, ZONE
 from tests.simulation.catalog import MADE
 from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
 from tests.simulation.furnishing import FORGES, GITHUB, Furnished
+from tests.simulation.furnishing_beyond import Beyond, east
 from tests.simulation.furnishing_catalog import Catalog
 from tests.simulation.gitlab_templates import HERS, Templated
 from tests.simulation.hands import ImpossibleError
+from tests.simulation.judges import Judge
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
 from tests.simulation.oracle import STALE, Oracle
+from tests.simulation.oracle_beyond import BeyondOracle
 from tests.simulation.oracle_boxes import BoxesOracle
 from tests.simulation.oracle_catalog import CatalogOracle
 from tests.simulation.oracle_dashboard import DashboardOracle
@@ -60,7 +64,8 @@ WITH_ISSUES = 0.5
 """Share of the histories with variants that have issues, and so a dashboard issue."""
 
 WIDE = 0.5
-"""Share of them at GitHub, issues and all, in which boxes are ticked."""
+"""Share of them at GitHub, issues and all, in which boxes are ticked, and which reach another
+repository."""
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
@@ -96,14 +101,18 @@ class Simulation(System):
         self.variants = variants
         draw = Random(f"{seed}/begin")
         also = Random(f"{seed}/wide")
-        self.wide = variants and at == GITHUB and how is None and also.random() < WIDE
-        self.manner = how or manner(draw, variants, apart, self.wide)
+        wide = also.random() < WIDE and variants and at == GITHUB
+        self.manner = how or manner(draw, variants, apart, wide)
+        self.wide = self.manner.wide
         self._bulk = self.wide and also.random() < 0.5
+        self._wide_name = "" if not self.wide else "catalog" if apart else EAST
         self._kept = kept
         self._real = real
         self._count = FEWEST + int(draw.random() * (MOST - FEWEST))
         if variants:
             self._count //= 2  # most are scenes, and each has more to look at
+        if self.wide:
+            self._count -= self._count // 4  # there is a repository more to look at
         super().__init__(draw, self._latency)
         self.loop.stays = lambda: self.draw.random() < self.manner.alone
         self.backup: Any = None
@@ -125,7 +134,7 @@ class Simulation(System):
         files = varied.files() if self.variants else None
         rules = self.manner.rules
         if rules is not None and self.wide:
-            rules = replace(rules, bulk=self._bulk)
+            rules = replace(rules, bulk=self._bulk, wide=self._wide_name)
         self.forge, self.repo = made.forge, made.furnish(rules, own, files)
         self.reader, self.me = made.reader, made.me
         forge, state = made.forge, made.forge.state
@@ -137,7 +146,7 @@ class Simulation(System):
         self.hands = made.hands(state, self.repo, self.diary, self.draw)
         if self.variants:
             self.hands.packages, self.hands.varied = varied.THERE, True
-            self.hands.bulk = self._bulk
+            self.hands.bulk, self.hands.wide = self._bulk, self._wide_name
             if self.at == GITHUB:  # projects of GitLab differ anyway
                 has = Random(f"{self.seed}/issues").random() < WITH_ISSUES
                 self.repo.has_issues = has or self.wide
@@ -146,6 +155,7 @@ class Simulation(System):
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.catalog = self._beside() if self.apart else None
+        self.neighbour = self._neighbour() if self.wide else None
         self.stores: Stores = MemoryStores(self.clock)
         if self._real is not None:
             self._real.begins(forge)
@@ -153,12 +163,14 @@ class Simulation(System):
         self.store = self.stores.empty()
         packages: tuple[str, ...] = varied.EVERY if self.variants else PACKAGES
         packages += MADE if self.catalog is not None else ()
+        packages += (ZONE,) if self.neighbour is not None else ()
         history = History(state.git(self.repo), packages, made.rebases)
         self.evidence = Evidence(self.diary, history, self.hands.tip(MAIN))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
         stood = None if self.catalog is None else self.catalog.stood
-        self.asked = Variants(self.evidence, stood) if self.variants else None
+        lends = self._judges_beyond()
+        self.asked = Variants(self.evidence, stood, lends) if self.variants else None
         self.oracle = Oracle(
             self.evidence,
             self.words,
@@ -171,17 +183,34 @@ class Simulation(System):
         """A second repository."""
         self.diary.about, self.hands.reach = self.repo, LETS_IN
         with self.forge.change():
-            made = Catalog(self.forge, self.diary)
+            made = Catalog(self.forge, self.diary, lets_in=self.wide)
         self.place.beside.append(made.repo)
         return made
+
+    def _neighbour(self) -> Beyond:
+        """Another repository whose topics and objects count here: a public one, or the catalog."""
+        self.diary.about = self.repo
+        with self.forge.change():
+            repo = east(self.forge) if self.catalog is None else self.catalog.repo
+            made = Beyond(self.forge, repo, self.repo, self.diary)
+        if self.catalog is None:
+            self.place.beside.append(repo)
+        return made
+
+    def _judges_beyond(self) -> BeyondOracle | None:
+        if self.neighbour is None:
+            return None
+        there = History(self.forge.state.git(self.neighbour.repo), (ZONE,))
+        return BeyondOracle(self.neighbour.stood, self.evidence, there, STALE)
 
     def _judges_variants(self) -> VariantsOracle | None:
         if self.asked is None:
             return None
         told_again = lambda: self._troubled or bool(self.weather.unkept[COMMENT])  # noqa: E731
-        beside = (
+        beside: tuple[Judge, ...] = (
             DashboardOracle(self.evidence, STALE),
             BoxesOracle(self.evidence, STALE, told_again),
+            *([self.asked.beyond] if self.asked.beyond is not None else []),
         )
         return VariantsOracle(self.asked, STALE, self._judges_catalog(), beside)
 
@@ -196,6 +225,8 @@ class Simulation(System):
             self.place.let_in()
         if self.catalog is not None:
             self.catalog.changed()
+        if self.neighbour is not None:
+            self.neighbour.changed()
         for _ in range(self.manner.replicas):
             self.start()
 

@@ -13,6 +13,7 @@ from tests.simulation import (
     moves_talk,
     moves_variants,
     scenes,
+    scenes_beyond,
     scenes_bots,
     scenes_boxes,
     scenes_catalog,
@@ -47,6 +48,7 @@ class Manner:
         rules: Those of the repository at the beginning; None without a file.
         steps: What may happen.
         moves: What people do, of these: they come first.
+        wide: Boxes of the dashboard issue are ticked, and rules reach another repository.
     """
 
     weights: tuple[float, ...]
@@ -62,6 +64,7 @@ class Manner:
     rules: RulesText | None = None
     steps: tuple[Step, ...] = ()
     moves: tuple[Move, ...] = ()
+    wide: bool = False
 
 
 SETTLING = "everything settles"
@@ -91,8 +94,8 @@ WITH_VARIANTS: tuple[Step, ...] = (
 APART: tuple[Step, ...] = (*scenes_catalog.SCENES, *WITH_VARIANTS)
 """All that may happen where a second repository is an upstream, too."""
 
-WIDE: tuple[Step, ...] = (*moves_boxes.MOVES, *scenes_boxes.SCENES)
-"""What may happen besides where boxes are ticked."""
+WIDE: tuple[Step, ...] = (*moves_boxes.MOVES, *scenes_boxes.SCENES, *scenes_beyond.SCENES)
+"""What may happen besides where boxes are ticked, and rules reach another repository."""
 
 BESIDE = 0.25
 """How often what has nothing to do with variants happens beside them."""
@@ -102,7 +105,7 @@ def manner(draw: Random, variants: bool = False, apart: bool = False, wide: bool
     """Draw the manner of a history: some things are frequent in it, others left out."""
     steps = APART if apart else WITH_VARIANTS if variants else STEPS
     if wide:
-        steps = (*moves_boxes.MOVES, *steps, *scenes_boxes.SCENES)
+        steps = (*moves_boxes.MOVES, *steps, *scenes_boxes.SCENES, *scenes_beyond.SCENES)
     moves = tuple(each for each in steps if isinstance(each, Move))
     ours = {*moves_variants.MOVES, *moves_dashboard.MOVES}
     ours |= {*WIDE, *scenes_variants.SCENES, *scenes_rules.SCENES, *scenes_catalog.SCENES}
@@ -131,6 +134,7 @@ def manner(draw: Random, variants: bool = False, apart: bool = False, wide: bool
         rules=_rules(draw, variants=variants, apart=apart),
         steps=steps,
         moves=moves,
+        wide=wide,
     )
 
 

@@ -50,6 +50,7 @@ def wish(h: Hands, *names: str, asap: bool | None = None) -> Wish:
         context=h.one(("", "", "north", "south")),
         function=h.chance(0.25),
         kind=kind,
+        afar=bool(h.wide) and h.chance(0.3),
     )
 
 
@@ -121,6 +122,7 @@ def shrink_set(h: Hands) -> str:
         adopts=first.adopts,
         label=first.label,
         injects=first.injects,
+        afar=first.afar,
     )
     h.commit(ADMIN, MAIN, {path: rule.text}, "fewer")
     return f"{ADMIN} takes {gone} out of the set"

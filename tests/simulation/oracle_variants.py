@@ -13,6 +13,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from tests.simulation.beyond import ZONE
 from tests.simulation.catalog import CAST, MADE
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import ZERO
@@ -76,8 +77,8 @@ class VariantsOracle:
         removes = not self._history.package(entry.head, package)
         rules = [self._v.wants(tip) for tip in tips]
         known = [each for each in rules if each is not None]
-        if package == CAST:
-            pass  # a rule of another repository wants it, or wants it no more
+        if package in (CAST, ZONE):
+            pass  # another repository has a part in that, and it is judged with it
         elif removes:
             yield from self._removal(package, tips, what)
         elif len(known) == len(rules) and not any(package in each for each in known):
@@ -160,32 +161,15 @@ class VariantsOracle:
         tips = self._tips(since, entry.place)
         asked = {self._v.asks(tip, package) for tip in tips}
         trees = {self._history.at(tip, package) for tip in tips} if removes else {""}
-        if package in MADE and self._catalog and not self._catalog.rested(since, entry.place):
+        if not self._v.rested(package, since, entry.place):
             return False
         same = len(self._v.places(since, entry.place)) == 2 and not self._v.tag_moved(entry.place)
         return len(asked) == 1 and len(trees) == 1 and same
 
     def _removal(self, package: str, tips: list[str], what: str) -> Iterator[tuple[str, str]]:
-        reasons = {self._kept(tip, package) for tip in tips}
+        reasons = {self._v.kept(tip, package) for tip in tips}
         if tips and "" not in reasons:
             yield "wanted", f"{what} removes it: {', '.join(sorted(reasons))}"
-
-    def _kept(self, tip: str, package: str) -> str:
-        """Why a package stays at a commit; "" where it was to go with its rule."""
-        now = self._v.wants(tip)
-        if now is None:
-            return "nobody can tell what rules want"
-        if package in now:
-            return "a rule wants it"
-        line, at = list[str](), tip
-        while at and len(line) < 500:
-            line.append(at)
-            at = next(iter(self._history.parents(at)), "")
-        for commit in line[1:]:
-            rule = (self._v.wants(commit) or {}).get(package)
-            if rule is not None:
-                return "it was to stay" if rule.orphans else ""
-        return "no rule ever wanted it"
 
     def _foreign(
         self, package: str, tips: list[str], head: str, what: str
@@ -295,6 +279,10 @@ class VariantsOracle:
             may = self._catalog.may_come(merge.place)
             return "" if may else "its upstream's text may not be used"
         first = min(self._first(entry.place), self._first(merge.place))
+        beyond = self._v.beyond
+        why = beyond.by_rule(merge, before, package, first, entry.place) if beyond else ""
+        if why or package == ZONE:
+            return why
         tips = [before, *self._tips(first, entry.place)]
         reasons = {self._asked(package, tip, before, merge, first, entry.place) for tip in tips}
         return "" if "" in reasons else "; ".join(sorted(reasons))
@@ -370,7 +358,7 @@ class VariantsOracle:
 
     def _injected(self, rule: Wanted, package: str, head: str, first: int, last: int) -> bool:
         text = self._v.content(head, package, SITE)
-        if not text or not rule.injects:
+        if not text or not rule.injects or rule.afar:
             return True
         places = {b"nowhere"}
         for tip in self._tips(first, last):

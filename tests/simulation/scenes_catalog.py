@@ -56,6 +56,8 @@ class Shelf(Play):
         """Somebody changes something of the catalog."""
         self.does(act)
         self.catalog.changed()
+        if self.s.neighbour is not None:
+            self.s.neighbour.changed()
 
     def writes_there(self, path: str, text: bytes | None) -> None:
         """The owner pushes a file to the catalog."""
@@ -64,7 +66,7 @@ class Shelf(Play):
 
     def shares(self, shares: bool) -> None:
         """The catalog says whether its text may be used here."""
-        self.writes_there(CONFIG, catalog.configuration(shares=shares))
+        self.writes_there(CONFIG, self.catalog.configuration(shares=shares))
 
     def publishes(self) -> str:
         """The catalog's package is published once more."""

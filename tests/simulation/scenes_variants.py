@@ -10,6 +10,7 @@ from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Tag
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
+from tests.simulation.beyond import ZONE
 from tests.simulation.catalog import CAST
 from tests.simulation.deeds import scenes
 from tests.simulation.hands import Hands, ImpossibleError
@@ -151,8 +152,8 @@ def closed(s: "Simulation") -> str:
     if h.chance(0.4):
         s.pass_time(1000.0)
     how = h.one(("", "", "upstream", "rule"))
-    if how == "rule" and package_of(pull) == CAST:
-        how = ""  # the catalog's rules ask for it, and the oracle knows of no other ones
+    if how == "rule" and package_of(pull) in (CAST, ZONE):
+        how = ""  # other rules ask for it, and the oracle knows of no further ones
     if how == "upstream":
         play.publishes()
     elif how == "rule":

@@ -26,9 +26,10 @@ OF_VARIANTS = (
     "variants",
 )
 OF_CATALOG = ("oracle_catalog", "catalog")
+OF_BEYOND = ("beyond", "oracle_beyond")
 OF_BOXES = ("boxes", "oracle_boxes", "ending_boxes")
 OF_ALL = ("judges", "oracle", "shut", "words", "ending", "evidence", "diary", "setting")
-JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG, *OF_BOXES)
+JUDGES = (*OF_ALL, *OF_VARIANTS, *OF_CATALOG, *OF_BOXES, *OF_BEYOND)
 """Modules that judge: what they import is what they share with the bot."""
 
 
@@ -59,10 +60,11 @@ class Scene:
     """A forge with people, where somebody acts as if they were the bot."""
 
     variants = apart = False
+    how = CALM
 
     def __init__(self) -> None:
         self.simulation = found = Simulation(
-            "7", how=CALM, variants=self.variants, apart=self.apart
+            "7", how=self.how, variants=self.variants, apart=self.apart
         )
         self.hands = found.hands
         found.loop.advance(100.0)

@@ -58,6 +58,7 @@ class Wish:
         function: Packages get a function that stamps files.
         kind: A set chooses repositories of this kind, which alone have its one package; "" where it
             does not choose any.
+        afar: What it injects is the object of another repository.
     """
 
     names: tuple[str, ...]
@@ -72,6 +73,7 @@ class Wish:
     context: str = ""
     function: bool = False
     kind: str = ""
+    afar: bool = False
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -98,7 +100,7 @@ class Wish:
         if self.label:
             more["labels"] = {"tier": self.label}
         if self.injects:
-            more["injectors"] = [{"name": "site"}]
+            more["injectors"] = [{"name": AFAR if self.afar else "site"}]
         if self.context:
             more["packageContext"] = {"data": {REGION: self.context}}
         if self.function:
@@ -150,6 +152,7 @@ class Wanted:
         injects: It names objects to inject.
         context: What the package gets into its context; "" for nothing.
         function: It gets a function that stamps files.
+        afar: What it injects is the object of another repository.
     """
 
     owner: str
@@ -162,7 +165,11 @@ class Wanted:
     injects: bool
     context: str = ""
     function: bool = False
+    afar: bool = False
 
+
+AFAR = "afar"
+"""What the object of another repository is called that rules may inject."""
 
 LIVE, OTHER = "live", "other"
 """Kinds of repositories that a set may choose: this one is live, by its configuration."""
@@ -225,6 +232,7 @@ def wanted(file: str, text: bytes, objects: bytes = b"") -> dict[str, Wanted] | 
                 injects=bool(more.get("injectors")),
                 context=(more.get("packageContext") or {}).get("data", {}).get(REGION, ""),
                 function=bool(more.get("pipeline")),
+                afar={"name": AFAR} in more.get("injectors", ()),
             )
             for place in places
         }
