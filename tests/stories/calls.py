@@ -6,6 +6,7 @@ MERGE = "merge"
 COMMENT = "comment"
 EDIT = "edit a comment"
 CHECK = "put a check"
+CHECK_EDIT = "write a check anew"
 CHECKS = "read the checks"
 TALK = "read what was said"
 PROPOSALS = "list proposals"
@@ -21,6 +22,7 @@ CALLS: Mapping[str, Mapping[str, str]] = {
     COMMENT: {"github": "POST *comments", "gitlab": "POST */notes"},
     EDIT: {"github": "PATCH *comments/*", "gitlab": "PUT */notes/*"},
     CHECK: {"github": "POST */check-runs", "gitlab": "POST */statuses/*"},
+    CHECK_EDIT: {"github": "PATCH */check-runs/*", "gitlab": "POST */statuses/*"},
     CHECKS: {
         "github": "GET /repos/{owner}/{repo}/commits/{ref}/check-runs",
         "gitlab": "GET */commits/*/statuses",
