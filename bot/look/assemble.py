@@ -258,8 +258,8 @@ class Looker:
             proposals = await self._with_effects(proposals, adoption, began)
         if not publishing:
             proposals = await impact_texts.told(self._said, proposals, looked.facts)
-        facts = replace(looked.facts, others=others or (), proposals=proposals)
-        return replace(looked, facts=replace(facts, crowded=others is None), news=news | more)
+        facts = replace(looked.facts, proposals=proposals, crowded=others is None)
+        return replace(looked, facts=facts.beside(others or ()), news=news | more)
 
     def reader(self, git: History, adoption: Adoption) -> MirrorReader:
         """What every look at the repository reads git with.

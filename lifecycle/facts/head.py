@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lifecycle import names
 from lifecycle.events import Log
@@ -44,6 +44,8 @@ class Facts:
         draft_pusher: Login of the person who pushed it last; "" when that is not known.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
+        shared_mark: `head_mark`, as the look found it that these are among the others of; None for
+            facts of a look of their own.
         queued: Branch of the merge group that has this very commit, which a fork proposes; "" for
             any other.
         crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
@@ -81,6 +83,7 @@ class Facts:
     draft_of_variant: bool = False
     draft_pusher: str = ""
     others: tuple["Facts", ...] = ()
+    shared_mark: str | None = None
     queued: str = ""
     crowded: bool = False
     push_refused: PushRefusal | None = None
@@ -102,12 +105,22 @@ class Facts:
     def head_mark(self) -> str:
         """Digest of what the forge tells of changes of the head, over the open proposals.
 
-        None in a crowd: each of it writes the checks of their commit, and knows its own alone.
+        Over those of the same commit as well, whoever looks: each writes the checks of their
+        commit. None in a crowd, of which each knows its own alone.
         """
-        told = sorted((p.place.number, p.times.head_mark) for p in self.open)
+        if self.shared_mark is not None:
+            return self.shared_mark
+        every = (p for facts in (self, *self.others) for p in facts.open)
+        told = sorted({(p.place.number, p.times.head_mark) for p in every})
         if self.crowded or not told or not all(mark for _, mark in told):
             return ""
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+    def beside(self, others: "Sequence[Facts]") -> "Facts":
+        """Return these with what shares the commit, of which each is told what all come to."""
+        facts = replace(self, others=tuple(others))
+        shared = tuple(replace(each, shared_mark=facts.head_mark) for each in others)
+        return replace(facts, others=shared)
 
     @property
     def published_from(self) -> frozenset[str]:

@@ -139,3 +139,16 @@ def test_a_crowd_writes_the_checks_of_its_commit_once() -> None:
     marks = {replace(FACTS, proposals=(p,), crowded=True).head_mark for p in (PROPOSAL, other)}
     assert marks == {""}
     assert replace(FACTS, proposals=(PROPOSAL,)).head_mark != ""
+
+
+def test_all_of_a_commit_mark_its_checks_alike() -> None:
+    """The short-cut marks them by the branch of whoever looks: each writes them anew by turns, and
+    an approval by what they prove stands or falls by who looked last."""
+    other = changed(PROPOSAL, number=8, head_mark="1" * 12)
+    two = [replace(FACTS, proposals=(p,)) for p in (PROPOSAL, other)]
+    one, another = two[0].beside(two[1:]), two[1].beside(two[:1])
+
+    assert one.head_mark == another.head_mark == one.others[0].head_mark
+    assert one.head_mark not in {"", *(each.head_mark for each in two)}
+    moved = replace(FACTS, proposals=(changed(other, head_mark="2" * 12),))
+    assert two[0].beside([moved]).head_mark != one.head_mark

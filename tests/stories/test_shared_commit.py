@@ -144,3 +144,36 @@ def test_a_crowd_has_its_checks_written_a_few_times_for_each(two_bases: World) -
     assert publish_runs(two_bases, sha)[0] is None
     assert written
     assert len(written) <= 8 * count
+
+
+@pytest.mark.only_github("buttons of checks")
+def test_re_run_at_a_commit_of_several_writes_its_checks_a_few_times(two_bases: World) -> None:
+    """Fails when each takes the checks that another wrote for old ones: one press, and they write
+    them by turns, with thousands of requests."""
+    author, count = two_bases.author, 4
+    sha = author.pushes("twin0", extra("net/edge", "a"))
+    for n in range(1, count):
+        author.points(f"twin{n}", sha)
+    for n in range(count):
+        author.opens(f"twin{n}", f"twin{n}", base="release")
+    two_bases.rests()
+    before = two_bases.forge.faults.mark()
+
+    state = two_bases.forge.state
+    with state.lock:
+        runs = state.checks.runs_on(two_bases.repository, sha)
+        suite = next(run.suite for run in runs if run.name == "porchbot/validate")
+        state.checks.rerequest_suite(suite, state.user("author"))
+    wait_for("new runs", lambda: len(publish_writes(two_bases, before)) > 2 or None)
+    two_bases.rests()
+
+    assert len(publish_writes(two_bases, before)) <= 6 * count
+    assert len(two_bases.forge.faults.calls(two_bases.caller, since=before)) <= 40 * count**2
+
+
+def publish_writes(stage: World, before: int) -> list[str]:
+    """What was written of checks since a moment."""
+    calls = stage.forge.faults.calls(stage.caller, since=before)
+    return [
+        c.template for c in calls if c.method in {"POST", "PATCH"} and "/check-runs" in c.template
+    ]
