@@ -62,7 +62,7 @@ from lifecycle.policy import (
     Root,
     ShownStage,
     UpdateMode,
-    UpstreamUse,
+    UpstreamPolicy,
 )
 
 CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
@@ -322,7 +322,7 @@ _REPOSITORY = r"[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){1,20}"
 _Address = Annotated[str, AfterValidator(upstream_address), Field(max_length=500)]
 
 
-class Upstreams(Strict):
+class UpstreamsSection(Strict):
     """Which upstreams packages may come from, and who may use this repository as an upstream."""
 
     default: (
@@ -348,11 +348,11 @@ class Upstreams(Strict):
     """Which side wins if an upgrade and the package changed the same field; `fail`: the upgrade is
     refused. Every conflict is reported, and `/resolve` decides it differently."""
 
-    def use(self) -> UpstreamUse:
+    def use(self) -> UpstreamPolicy:
         """As the lifecycle knows it."""
         allow = None if self.allow is None else tuple(self.allow)
         conflicts = ConflictPolicy(self.conflicts)
-        return UpstreamUse(self.default or "", allow, tuple(self.share), conflicts)
+        return UpstreamPolicy(self.default or "", allow, tuple(self.share), conflicts)
 
 
 class Commands(Strict):
@@ -417,7 +417,7 @@ class Configuration(Strict):
     functions: Functions = Functions()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
-    upstreams: Upstreams = Upstreams()
+    upstreams: UpstreamsSection = UpstreamsSection()
 
     variants: Annotated[list[FilesOfVariants], Field(max_length=50)] = Field(default=[])
     """Files with PackageVariants and PackageVariantSets, such as `variants/*.yaml`, read from the

@@ -15,7 +15,7 @@ from lifecycle.facts.packages import Content, NotByRule, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy, configuring
-from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, Verdict, authorise
+from lifecycle.rights import AccessFacts, ActionTarget, Allowed, Unsure, Verdict, authorise
 from lifecycle.windows import within
 
 OF_REPOSITORY = (
@@ -214,7 +214,7 @@ def met(need: Need, standing: Mapping[str, Approval | Overridden], facts: Access
         standing: Those that nothing made fall, by login.
         facts: What is known of the people.
     """
-    target = Target(need.packages[:1] or (owners.RULES,), owned=need.owned)
+    target = ActionTarget(need.packages[:1] or (owners.RULES,), owned=need.owned)
     found = {
         who: authorise(account(word.account, who), need.action, target, facts)
         for who, word in sorted(standing.items())

@@ -236,7 +236,7 @@ class UpstreamAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamUse:
+class UpstreamPolicy:
     """Which upstreams may be used, and who may use this repository as one.
 
     Attributes:
@@ -351,7 +351,7 @@ class Policy:
     access: Rules = field(default_factory=dict)
     paths: tuple[PathAccess, ...] = ()
     upstreams: tuple[UpstreamAccess, ...] = ()
-    upstream_use: UpstreamUse = UpstreamUse()
+    upstream_use: UpstreamPolicy = UpstreamPolicy()
     variants: VariantUse = field(default_factory=VariantUse)
     merge: MergeMethod = MergeMethod.MERGE
     auto_merge: bool = True

@@ -13,7 +13,7 @@ from lifecycle.actions import SetDraft
 from lifecycle.facts.conversation import ReadyForReview
 from lifecycle.facts.proposal import Proposal
 from lifecycle.policy import Policy
-from lifecycle.rights import Refused, Target, Verdict, authorise, facts_of
+from lifecycle.rights import ActionTarget, Refused, Verdict, authorise, facts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def verdict(proposal: Proposal) -> Verdict | None:
     if found is None:
         return None
     known = facts_of(proposal, found.policy)
-    return authorise(found.last.person, AccessAction.PROPOSE, Target(found.places), known)
+    return authorise(found.last.person, AccessAction.PROPOSE, ActionTarget(found.places), known)
 
 
 def undone(proposal: Proposal) -> list[SetDraft]:

@@ -28,7 +28,7 @@ from lifecycle.policy import AccessRule, Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ActionTarget:
     """What an action is about.
 
     Attributes:
@@ -42,7 +42,7 @@ class Target:
     owned: Owned | None = None
 
 
-REPOSITORY = Target()
+REPOSITORY = ActionTarget()
 """The repository as a whole."""
 
 
@@ -177,7 +177,9 @@ class Unsure:
 Verdict = Allowed | Refused | Unsure
 
 
-def authorise(actor: Person, action: AccessAction, target: Target, facts: AccessFacts) -> Verdict:
+def authorise(
+    actor: Person, action: AccessAction, target: ActionTarget, facts: AccessFacts
+) -> Verdict:
     """Decide whether somebody may do something, now.
 
     Args:

@@ -8,7 +8,7 @@ import click
 
 from bot.cli import colour, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
-from bot.cli.dropin import CommandFailure, DropIn, at_most
+from bot.cli.dropin import CommandFailure, DropIn, Undetermined, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package
@@ -28,12 +28,6 @@ from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 from lifecycle.terms import AS_WRITTEN
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-
-
-class Undetermined(CommandFailure):
-    """Ends the command without an answer, which is not that the pull request is not ready."""
-
-    exit_code = 2
 
 
 @click.command(

@@ -25,6 +25,12 @@ class CommandFailure(click.ClickException):
         click.echo(f"{shown} {terminal.lines(self.message)}", file=file, err=file is None)
 
 
+class Undetermined(CommandFailure):
+    """Ends a command that judges without a judgement: exit status 2, where 1 is a bad one."""
+
+    exit_code = 2
+
+
 class CommandWithExamples(click.Command):
     """A command whose help has examples.
 

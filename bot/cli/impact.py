@@ -10,7 +10,7 @@ import click
 from bot import config
 from bot.cli import impact_upgrades, progress, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
-from bot.cli.dropin import CommandFailure, DropIn
+from bot.cli.dropin import CommandFailure, DropIn, Undetermined
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package, readable
@@ -29,12 +29,6 @@ from lifecycle.upstreams.locations import locate
 
 MOST_RULES = 1024**2
 """Bytes of a file of rules that are read."""
-
-
-class Undetermined(CommandFailure):
-    """Ends the command without an answer, which is not that something would fail."""
-
-    exit_code = 2
 
 
 @click.command(

@@ -29,7 +29,7 @@ _HERE = ServedName(RepositoryId(GITHUB, 1), "", 0)
 
 
 class _States:
-    """Implements `impact_plan.States` by a repository on disk."""
+    """Implements `impact_plan.CommitTrees` by a repository on disk."""
 
     def __init__(self, trees: RepositoryTrees) -> None:
         self._trees = trees

@@ -20,7 +20,7 @@ from bot.clock import SYSTEM, Clock
 from bot.forges.ahead import PLENTY, TokensAhead
 from bot.forges.port import ForgeBusyError
 from bot.logs import Seldom
-from bot.store.buckets import Bucket, Buckets, Draw, Told
+from bot.store.buckets import Bucket, Buckets, Draw, ReportedLimit
 from bot.store.port import Budgets
 from bot.store.values import StoreError
 from bot.tasks import wait_for
@@ -158,7 +158,7 @@ class Account:
         self._alone = Buckets()
         self._ahead = TokensAhead()
         self._no_database = Seldom()
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, ReportedLimit] = {}
         self._waiting: list[_Waiting] = []
         self._serving: asyncio.Task[None] | None = None
         self._uses: dict[str, _Use] = {}
@@ -167,7 +167,7 @@ class Account:
         self._numbers = count()
         self._came = asyncio.Event()
 
-    def told(self, told: Told) -> None:
+    def told(self, told: ReportedLimit) -> None:
         """The forge said what is left; from any thread."""
         self._told[told.bucket] = told
         if told.left < PLENTY * told.limit:
@@ -293,7 +293,7 @@ class Account:
                 log.warning("limits kept alone", reason=str(error), times=times)
             return self._alone.take([_share(draw) for draw in draws.values()], (), self._now())
 
-    async def _ask_for(self, draws: Mapping[str, Draw], told: Sequence[Told]) -> float:
+    async def _ask_for(self, draws: Mapping[str, Draw], told: Sequence[ReportedLimit]) -> float:
         """Take tokens, and some ahead where there are plenty."""
         assert self._budgets is not None  # noqa: S101 (for mypy: nobody waits without)
         more = self._ahead.wanted(draws)

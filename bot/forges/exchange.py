@@ -22,7 +22,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
 from bot.forges.port import ForgeBusyError
 from bot.sayable import sayable
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 
 MOST_PAGES = 1_000
 """Pages of one list: 100,000 items; a list that goes on for longer has no end."""
@@ -245,7 +245,7 @@ class Pool(ABC, Generic[C, A, K]):
         """What a request takes of which buckets."""
 
     @abstractmethod
-    def left(self, headers: Mapping[str, str]) -> Told | None:
+    def left(self, headers: Mapping[str, str]) -> ReportedLimit | None:
         """What an answer says is left; None where it says nothing."""
 
     @abstractmethod

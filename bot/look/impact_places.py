@@ -7,7 +7,7 @@ from typing import Final
 
 from bot.clock import Clock, Offload
 from bot.git.port import History
-from bot.look.impact_plan import RulesTrial, States, UpgradeTrial
+from bot.look.impact_plan import CommitTrees, RulesTrial, UpgradeTrial
 from bot.store.values import ServedName
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT
@@ -157,7 +157,7 @@ def fetching(
     return fetch
 
 
-def state_of(git: States, trial: UpgradeTrial, head: str, wanted: Fetch) -> str:
+def state_of(git: CommitTrees, trial: UpgradeTrial, head: str, wanted: Fetch) -> str:
     """Return the tree that an upgrade on trial is given.
 
     Args:

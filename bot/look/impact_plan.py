@@ -227,7 +227,7 @@ class UpgradeTrials:
     elsewhere: int = 0
 
 
-class States(Protocol):
+class CommitTrees(Protocol):
     """Where the states of an upstream are; `History` is one."""
 
     def has(self, sha: str) -> bool:
@@ -238,7 +238,7 @@ class States(Protocol):
 
 
 def upgrades(
-    git: States, here: RepositoryId, plan: ImpactPlan, users: Sequence[UpstreamUser]
+    git: CommitTrees, here: RepositoryId, plan: ImpactPlan, users: Sequence[UpstreamUser]
 ) -> UpgradeTrials:
     """Return what an upgrade is tried on, of the packages with a lock.
 
@@ -310,7 +310,7 @@ class Changed:
         return *(each for each in above if each in self._known), *self._sorted[first:end]
 
 
-def _tree(git: States, known: dict[tuple[str, str], str], commit: str, path: str) -> str:
+def _tree(git: CommitTrees, known: dict[tuple[str, str], str], commit: str, path: str) -> str:
     if (commit, path) not in known:
         known[commit, path] = git.tree(commit, path) if commit and git.has(commit) else ""
     return known[commit, path]

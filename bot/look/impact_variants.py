@@ -13,7 +13,7 @@ from bot.clock import Offload
 from bot.look import variant_rules
 from bot.look.drafted_from import MOST_BYTES
 from bot.look.impact_plan import ImpactPlan
-from bot.look.variant_files import States
+from bot.look.variant_files import FileTrees
 from bot.look.variant_rules import RepositoryObjects, Topics
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
@@ -44,7 +44,7 @@ Tagged: TypeAlias = Callable[[Collection[str]], Awaitable[Collection[str]]]
 """Gives the tags of some packages of the rules' own repository, by full name, as they are now."""
 
 
-class Packages(States, Protocol):
+class Packages(FileTrees, Protocol):
     """Where rules and packages are; `History` is one."""
 
     def blob(self, commit: str, path: str, most: int) -> bytes | None:

@@ -21,7 +21,7 @@ MOST_TEXT = 1000
 """Characters of each part of an upstream; what is longer names nothing that anybody has."""
 
 
-class Trees(Protocol):
+class DifferenceReader(Protocol):
     """What is asked of git; `History` is one."""
 
     def difference(self, before: str, after: str) -> Difference:
@@ -31,7 +31,9 @@ class Trees(Protocol):
         """The first bytes of a file at a commit; None for none, or where it is no regular file."""
 
 
-def changed(git: Trees, before: str, after: str) -> Mapping[str, tuple[UpstreamUse, ...]]:
+def changed(
+    git: DifferenceReader, before: str, after: str
+) -> Mapping[str, tuple[UpstreamUse, ...]]:
     """Return what Kptfiles say that differ between two commits, by package.
 
     Args:
@@ -50,7 +52,7 @@ def changed(git: Trees, before: str, after: str) -> Mapping[str, tuple[UpstreamU
     return found
 
 
-def of_package(git: Trees, commit: str, package: str) -> tuple[UpstreamUse, ...]:
+def of_package(git: DifferenceReader, commit: str, package: str) -> tuple[UpstreamUse, ...]:
     """Return what the Kptfile of a package says: its upstream, then its lock."""
     path = f"{package}/{KPTFILE}".lstrip("/")
     data = git.blob(commit, path, MOST_BYTES + 1)

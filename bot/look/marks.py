@@ -24,7 +24,7 @@ MOST_BYTES = 256 * 1024
 """Of a Kptfile or package context: a hundred times the largest real one."""
 
 
-class Trees(Protocol):
+class BlobReader(Protocol):
     """What is asked of git."""
 
     def blob(self, commit: str, path: str, most: int) -> bytes | None:
@@ -44,7 +44,7 @@ class MarkedRepository:
     policy: Policy | BrokenPolicy
 
     def of(
-        self, trees: Trees, commit: str, package: str, *, revision: int = 0, held: int = 0
+        self, trees: BlobReader, commit: str, package: str, *, revision: int = 0, held: int = 0
     ) -> PackageMarks:
         """Return what one package is chosen by.
 
@@ -84,12 +84,12 @@ def upstream_of(uses: Iterable[UpstreamUse]) -> Upstream | None:
     return next((Upstream(Package(u.place, u.directory), u.ref, u.commit) for u in ordered), None)
 
 
-def _file(trees: Trees, commit: str, package: str, name: str) -> bytes:
+def _file(trees: BlobReader, commit: str, package: str, name: str) -> bytes:
     data = trees.blob(commit, f"{package}/{name}".lstrip("/"), MOST_BYTES + 1)
     return b"" if data is None or len(data) > MOST_BYTES else data
 
 
-def _kptfile(trees: Trees, commit: str, package: str) -> Kptfile:
+def _kptfile(trees: BlobReader, commit: str, package: str) -> Kptfile:
     return _read(_file(trees, commit, package, KPTFILE))
 
 

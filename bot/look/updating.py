@@ -13,7 +13,7 @@ from lifecycle.commands import answers
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import PackageMerge, Update, UpdateConflict
+from lifecycle.facts.update import BaseUpdate, PackageMerge, UpdateConflict
 from lifecycle.messages import updates as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy, UpdateMode
@@ -21,7 +21,7 @@ from lifecycle.policy import Policy, UpdateMode
 
 async def update(
     renderer: Renderer, git: History, proposal: Proposal, offload: Offload
-) -> Update | None:
+) -> BaseUpdate | None:
     """Merge the base into the head: packages that both changed by field, the rest as git does.
 
     Args:
@@ -43,7 +43,7 @@ async def merged(
     base: Sha,
     touched: Sequence[Touched],
     offload: Offload,
-) -> Update:
+) -> BaseUpdate:
     """Merge a base into a head, as `update` does.
 
     Args:
@@ -56,10 +56,10 @@ async def merged(
     """
     trial = await offload(_trial, git, head, base)
     if trial is None:
-        return Update()
+        return BaseUpdate()
     problem = _problem(trial)
     if problem:
-        return Update(behind=True, problem=problem)
+        return BaseUpdate(behind=True, problem=problem)
     both = [t for t in touched if t.outdated]
     merges = (renderer.merged(git, t.package, t.origin, t.head_tree, t.base) for t in both)
     return _together(both, await asyncio.gather(*merges), trial)
@@ -90,7 +90,9 @@ def _problem(trial: TrialMerge) -> str:
     return texts.SEVERAL if trial.several else ""
 
 
-def _together(both: Sequence[Touched], merged: Sequence[PackageMerge], trial: TrialMerge) -> Update:
+def _together(
+    both: Sequence[Touched], merged: Sequence[PackageMerge], trial: TrialMerge
+) -> BaseUpdate:
     files = {path: each for one in merged for path, each in one.files.items()}
     conflicts = list(chain.from_iterable(one.conflicts for one in merged))
     if conflicts:  # of these packages there are no files to say what git need not merge
@@ -99,7 +101,7 @@ def _together(both: Sequence[Touched], merged: Sequence[PackageMerge], trial: Tr
     else:
         left = [path for path in trial.conflicts if path not in files]
     conflicts += (UpdateConflict(path=path, reason=texts.SAME_LINES) for path in left)
-    return Update(
+    return BaseUpdate(
         behind=True,
         files=files,
         conflicts=tuple(conflicts),

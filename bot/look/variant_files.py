@@ -28,7 +28,7 @@ MOST_MARKS: Final = 500_000
 Each takes some 400 bytes, 200 MB in all, and a few seconds."""
 
 
-class States(Protocol):
+class FileTrees(Protocol):
     """Where rules are read from; `History` is one."""
 
     def tree(self, commit: str, path: str) -> str:
@@ -66,7 +66,7 @@ class ReadBudget:
 
 
 def rules(
-    git: States, tip: Sha, patterns: Sequence[str], room: ReadBudget
+    git: FileTrees, tip: Sha, patterns: Sequence[str], room: ReadBudget
 ) -> Iterator[VariantFile]:
     """Yield what files of rules ask for.
 
@@ -92,7 +92,7 @@ def rules(
 
 
 def named(
-    git: States, tip: Sha, pattern: str, room: ReadBudget
+    git: FileTrees, tip: Sha, pattern: str, room: ReadBudget
 ) -> list[tuple[str, bytes]] | VariantFile:
     """Return the files that a pattern names; a broken file where it names a folder."""
     folder, _, name = pattern.rpartition("/")
@@ -106,7 +106,7 @@ def named(
 
 
 def blobs(
-    git: States, tip: Sha, folder: str, room: ReadBudget
+    git: FileTrees, tip: Sha, folder: str, room: ReadBudget
 ) -> list[tuple[str, bytes]] | VariantFile:
     """Return the regular files directly in a folder; a broken file where they are too large."""
     tree = git.tree(tip, folder)
@@ -131,7 +131,7 @@ def blobs(
 
 
 def objects(
-    git: States, tip: Sha, repository: str, folders: Iterable[ObjectFolder], room: ReadBudget
+    git: FileTrees, tip: Sha, repository: str, folders: Iterable[ObjectFolder], room: ReadBudget
 ) -> tuple[list[KubeObject], list[VariantFile]]:
     """Return the resources of some folders; files that cannot be read are told as broken ones.
 

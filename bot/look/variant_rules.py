@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from bot.config import CONFIG
 from bot.look import variant_files
-from bot.look.variant_files import States
+from bot.look.variant_files import FileTrees
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from cadlib.package import files as packages
@@ -21,7 +21,7 @@ from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.topics import TOPIC
-from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+from lifecycle.variants.values import REPOSITORY, Downstream, Variant, VariantUpstream
 
 Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Full names of repositories, in small letters, and the topics of each."""
@@ -124,7 +124,7 @@ class RuleBook:
 
 @expressions.together()
 def read(
-    git: States,
+    git: FileTrees,
     tip: Sha,
     repository: str,
     use: VariantUse,
@@ -160,7 +160,7 @@ def read(
     for each in outside:
         found += each.objects
         broken += each.broken
-    around = resolution.Surroundings(
+    around = resolution.ResolutionContext(
         repositories=table,
         objects=KubeObjectIndex([*table.values(), *found]),
         revision=_revision,
@@ -191,7 +191,7 @@ def _labels(topics: Topics, repository: str) -> dict[str, str]:
     }
 
 
-def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
+def asks_for_topics(git: FileTrees, tip: Sha, use: VariantUse) -> bool:
     """Tell whether the rules of a commit choose anything by topics of repositories.
 
     Args:
@@ -212,7 +212,7 @@ def asks_for_topics(git: States, tip: Sha, use: VariantUse) -> bool:
 
 
 def findings(
-    git: States, head: Sha, use: VariantUse, changed: Iterable[str], address: str = ""
+    git: FileTrees, head: Sha, use: VariantUse, changed: Iterable[str], address: str = ""
 ) -> tuple[Finding, ...]:
     """Return what is wrong with the rules as a change leaves them; nothing where it changes none.
 
@@ -253,7 +253,7 @@ def _matches(patterns: Sequence[str], path: str) -> bool:
     return any(folder == where and fnmatchcase(name, what) for where, _, what in pairs)
 
 
-def _revision(upstream: Upstream) -> KubeObject:
+def _revision(upstream: VariantUpstream) -> KubeObject:
     """The upstream as expressions see it; whether it is there is asked for each package."""
     package = upstream.package.replace("/", ".")
     version = f"v{upstream.revision}" if upstream.revision > 0 else upstream.workspace or "main"

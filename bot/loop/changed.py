@@ -55,7 +55,7 @@ class BranchState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class JudgementContext:
     """What proposals of a repository are judged by, as far as git and the index show it.
 
     Attributes:
@@ -130,7 +130,7 @@ def see(
     repository: RepositoryId,
     pulls: Iterable[ListedProposal],
     drafts: Mapping[str, str],
-    around: Surroundings,
+    around: JudgementContext,
 ) -> dict[ProposalKey, BranchState]:
     """Key of each head branch to what is seen of it, last changed first.
 

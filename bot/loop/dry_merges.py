@@ -29,7 +29,7 @@ from lifecycle.facts.overview import ListedBehind
 from lifecycle.facts.update import PackageMerge
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError
-from lifecycle.upstreams.graph import Update
+from lifecycle.upstreams.graph import UpgradeStatus
 from lifecycle.upstreams.locations import locate
 
 log = structlog.get_logger()
@@ -74,7 +74,7 @@ class Behind:
     """
 
     listed: ListedBehind
-    update: Update
+    update: UpgradeStatus
     branch: str
 
 

@@ -204,7 +204,7 @@ def _see(
     drafts = {ref: sha for ref, sha in there if served.adoption.drafts.get(ref) != sha}
     digests = changed.tags_of(frozenset().union(*packages.values()), tags)
     with served.mirror.open() as git:
-        around = changed.Surroundings(
+        around = changed.JudgementContext(
             git=git,
             default=default,
             packages=packages,

@@ -27,7 +27,7 @@ from lifecycle.variants.upstreams import UpstreamRevision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class VariantTask:
     """One variant's package while it is brought to rest.
 
     Attributes:
@@ -62,7 +62,7 @@ class VariantMaker:
         self._served = served
         self._upstreams = upstreams
 
-    async def content(self, action: a.Action, task: Task) -> DraftContent:
+    async def content(self, action: a.Action, task: VariantTask) -> DraftContent:
         """Make what an action puts into a draft; nothing where it puts in nothing.
 
         Raises:
@@ -88,7 +88,7 @@ class VariantMaker:
 
     async def _made(
         self,
-        task: Task,
+        task: VariantTask,
         local: Files,
         parent: Sha,
         upstream: UpstreamRevision | None,
@@ -128,7 +128,7 @@ class VariantMaker:
         )
 
     async def _package(
-        self, task: Task, local: Files, upstream: UpstreamRevision | None, *, new: bool
+        self, task: VariantTask, local: Files, upstream: UpstreamRevision | None, *, new: bool
     ) -> VariantPackage:
         variant = task.around.variant
         if upstream is None:
@@ -141,7 +141,7 @@ class VariantMaker:
         return await self._driven(task, steps)
 
     async def _driven(
-        self, task: Task, steps: Generator[Step, Answer, VariantPackage]
+        self, task: VariantTask, steps: Generator[Step, Answer, VariantPackage]
     ) -> VariantPackage:
         """Answer what is asked for; each step works where git is read."""
         answer: Answer = None
@@ -151,7 +151,7 @@ class VariantMaker:
                 return came
             answer = await self._fetch(task, came) if isinstance(came, Fetch) else None
 
-    async def _fetch(self, task: Task, wanted: Fetch) -> Fetched:
+    async def _fetch(self, task: VariantTask, wanted: Fetch) -> Fetched:
         for each in task.fetched.values():
             same = (wanted.repo, wanted.directory) == (each.ref.repo, each.ref.directory)
             if same and wanted.ref in (each.ref.ref, each.commit):
@@ -166,7 +166,7 @@ class VariantMaker:
     def _repository(self) -> Repository:
         return self._served.repository
 
-    def _files(self, head: str, task: Task) -> Files:
+    def _files(self, head: str, task: VariantTask) -> Files:
         with self._served.mirror.open() as git:
             return variant_facts.package(
                 self._served.looker.reader(git, self._served.adoption), Sha(head), task.package

@@ -22,7 +22,7 @@ from lifecycle.messages import making as making_texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 from lifecycle.variants import naming, trailer
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage
+from lifecycle.variants.facts import DraftFacts, PublishedFacts, RevisionStage
 from lifecycle.variants.making import shaped
 from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.pipeline import kept_by
@@ -224,14 +224,14 @@ def draft(
         gone: The branch is there no more.
     """
     owners = {found.owner} if found.owner else set(found.written)
-    stage = Stage.DRAFT
+    stage = RevisionStage.DRAFT
     if gone or (pull is not None and not pull.open):
-        stage = Stage.CLOSED
+        stage = RevisionStage.CLOSED
     elif pull is not None and not pull.draft:
-        stage = Stage.PROPOSED
-    closed = stage is Stage.CLOSED and trailer.CLOSED not in found.words
+        stage = RevisionStage.PROPOSED
+    closed = stage is RevisionStage.CLOSED and trailer.CLOSED not in found.words
     ready = bool(found.words & {trailer.PROPOSED, trailer.KEPT})
-    back = stage is Stage.DRAFT and pull is not None and ready
+    back = stage is RevisionStage.DRAFT and pull is not None and ready
     return DraftFacts(
         branch=branch,
         head=tip,

@@ -13,7 +13,7 @@ from bot.loop import variant_facts
 from bot.loop.repository import ServedRepository
 from bot.loop.variant_books import Ruling
 from bot.loop.variant_circles import Downstreams
-from bot.loop.variant_drafts import Task
+from bot.loop.variant_drafts import VariantTask
 from bot.loop.variant_upstreams import PublishedUpstreams, UpstreamCame
 from bot.loop.variant_writers import RuleWriters
 from bot.upstream.port import FetchedUpstream, Upstreams
@@ -34,7 +34,7 @@ from lifecycle.variants.facts import DraftFacts, VariantFacts
 from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import means_draft
-from lifecycle.variants.values import Upstream, Variant
+from lifecycle.variants.values import Variant, VariantUpstream
 
 MOST_PROBED: Final = 50
 """The newest drafts of a package that are asked for without an open pull request: those whose
@@ -121,7 +121,7 @@ class VariantLook:
         self._pass = going
         self._served = going.served
 
-    async def read(self, wanted: WantedDownstream) -> tuple[Task, VariantFacts]:
+    async def read(self, wanted: WantedDownstream) -> tuple[VariantTask, VariantFacts]:
         """Read one package.
 
         Raises:
@@ -168,7 +168,7 @@ class VariantLook:
             tip=here.tip,
             numbers=numbers,
         )
-        return Task(
+        return VariantTask(
             around=around, objects=objects, here=here, policy=policy, fetched=came.fetched
         ), facts
 
@@ -230,7 +230,9 @@ class VariantLook:
         ref = f"v{found.to_follow(wanted)}"
         return found.judged(await self._fetch(replace(wanted, ref=ref), base_ref, policy), wanted)
 
-    async def _named(self, spec: Upstream, source: str, base_ref: str, policy: Policy) -> str:
+    async def _named(
+        self, spec: VariantUpstream, source: str, base_ref: str, policy: Policy
+    ) -> str:
         """The ref of the revision that a rule names; that of the newest where it names none.
 
         Raises:

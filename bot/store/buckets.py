@@ -53,7 +53,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedLimit:
     """What the forge said of a window.
 
     Attributes:
@@ -98,7 +98,7 @@ class Buckets:
     levels: dict[str, BucketLevel] = field(default_factory=dict)
     paused: float = 0.0
 
-    def take(self, draws: Sequence[Draw], told: Sequence[Told], now: float) -> float:
+    def take(self, draws: Sequence[Draw], told: Sequence[ReportedLimit], now: float) -> float:
         """Take all or nothing; gives 0, or the seconds until all of it may be there."""
         for each in told:
             self.levels[each.bucket] = _heard(self.levels.get(each.bucket), each, now)
@@ -122,7 +122,7 @@ class Buckets:
         }
 
 
-def _heard(level: BucketLevel | None, told: Told, now: float) -> BucketLevel:
+def _heard(level: BucketLevel | None, told: ReportedLimit, now: float) -> BucketLevel:
     ends = now + min(WINDOW, told.ends)
     if level is None or level.ends is None or ends > level.ends + SAME:
         return BucketLevel(told.left, told.limit, now, ends)

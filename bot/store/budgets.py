@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from bot.store.buckets import SAME, SLACK, UNTOLD, WINDOW, Draw, Told
+from bot.store.buckets import SAME, SLACK, UNTOLD, WINDOW, Draw, ReportedLimit
 from bot.store.database import Database
 
 PAUSE = """
@@ -32,7 +32,9 @@ class PostgresBudgets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
+    async def take(
+        self, account: str, draws: Sequence[Draw], told: Sequence[ReportedLimit] = ()
+    ) -> float:
         row = await self._database.one(
             "SELECT budget_draw(%(account)s, %(draws)s::jsonb, %(told)s::jsonb,"
             " %(slack)s, %(untold)s, %(same)s, %(span)s)",

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bot.keys import Key
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
     ANY_TURN,
@@ -735,7 +735,9 @@ class Budgets(Protocol):
     An account is whatever the forge counts for: a token of an installation, as a rule.
     """
 
-    async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
+    async def take(
+        self, account: str, draws: Sequence[Draw], told: Sequence[ReportedLimit] = ()
+    ) -> float:
         """Take tokens out of several buckets, all or none.
 
         Args:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.package import files as packages
-from cadlib.yaml import Document, Stream, TemplateError, Value
+from cadlib.yaml import Document, Stream, TemplatedFileError, Value
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Scalar
 
@@ -108,7 +108,7 @@ def unreadable(error: PackageError, path: str, data: bytes) -> Iterator[Finding]
         path: The file.
         data: Its text.
     """
-    if not isinstance(error, TemplateError):
+    if not isinstance(error, TemplatedFileError):
         yield from_error(error)
     elif packages.name(path) != packages.KPTFILE and _is_template(path, data, error.place.line):
         yield _template(error.place)

@@ -27,7 +27,7 @@ from cadlib.package.source import ParsedPackage, Resource, unfit
 from cadlib.render import written
 from cadlib.render.calls import COMMAND, Driven, Step
 from cadlib.render.functions import NOT_RESOURCES, Options
-from cadlib.render.running import Running, Task, Watch
+from cadlib.render.running import PipelineStep, Running, Watch
 from cadlib.stream import kio
 from cadlib.stream import places as kio_places
 from cadlib.stream.resourcelist import Item, bare, placed
@@ -138,8 +138,8 @@ def evaluate_stream(
     return Evaluated(items=texts, steps=running.steps, failed=not ok, error=_error(running, ok))
 
 
-def _task(function: PipelineFunction) -> Task:
-    return Task(function=function, package="", step="mutators[0]", source=COMMAND)
+def _task(function: PipelineFunction) -> PipelineStep:
+    return PipelineStep(function=function, package="", step="mutators[0]", source=COMMAND)
 
 
 def _error(running: Running, ok: bool) -> PackageError | None:

@@ -51,7 +51,7 @@ from cadlib.render.calls import (
     Step,
 )
 from cadlib.render.functions import NOT_RESOURCES, MissingConfigError, Options
-from cadlib.render.running import Running, Task, Watch, tasks
+from cadlib.render.running import PipelineStep, Running, Watch, tasks
 from cadlib.yaml.bulk import Bulk
 
 __all__ = [
@@ -249,7 +249,7 @@ class _Rendering:
         inside = self._source.inside[package]
         return sum(map(self._so_far, inside), self._source.resources(package))
 
-    def _check(self, guardrails: Sequence[Task]) -> None:
+    def _check(self, guardrails: Sequence[PipelineStep]) -> None:
         """Look for what would stop the rendering halfway, before the first function runs."""
         if "" not in self._source.packages:
             raise PackageError(
@@ -264,7 +264,9 @@ class _Rendering:
             self.running.refuse(task, first.error.problem)
         raise _StoppedError(replace(first, breadth_first=self._breadth_first))
 
-    def _troubles(self, guardrails: Sequence[Task]) -> Iterator[tuple[Failure, Task | None]]:
+    def _troubles(
+        self, guardrails: Sequence[PipelineStep]
+    ) -> Iterator[tuple[Failure, PipelineStep | None]]:
         """Yield what is wrong, with the function that it is about."""
         for package in sorted(self._source.packages):
             kptfile = self._source.kptfiles.get(package)
@@ -279,7 +281,7 @@ class _Rendering:
         if self._options.as_kpt:
             yield from self._unreadable()
 
-    def _trouble(self, task: Task) -> Iterator[tuple[Failure, Task]]:
+    def _trouble(self, task: PipelineStep) -> Iterator[tuple[Failure, PipelineStep]]:
         """Yield why a function cannot be run."""
         if task.source == PIPELINE and (
             refused := functions.not_allowed(task.function, self._options)
@@ -356,7 +358,7 @@ class _Rendering:
         return (yield from self._tasks(found, resources))
 
     def _check_resources(
-        self, package: str, first: Sequence[Task], resources: list[Resource]
+        self, package: str, first: Sequence[PipelineStep], resources: list[Resource]
     ) -> None:
         """Refuse YAML that is no resource, in kpt's words; `first` is the first function."""
         for each in self._below(package):
@@ -371,7 +373,9 @@ class _Rendering:
                 stage = RenderStage.PIPELINE if first else RenderStage.PACKAGE
                 raise _StoppedError(self._failure(package, error, stage), resources)
 
-    def _tasks(self, found: Sequence[Task], resources: list[Resource]) -> Driven[list[Resource]]:
+    def _tasks(
+        self, found: Sequence[PipelineStep], resources: list[Resource]
+    ) -> Driven[list[Resource]]:
         """Run functions one after another."""
         for task in found:
             config = functions.config(

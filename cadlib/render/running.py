@@ -20,7 +20,7 @@ Watch = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class PipelineStep:
     """A function at its place.
 
     Attributes:
@@ -61,7 +61,7 @@ class Running:
     _given: Given = field(default_factory=Given, init=False)
 
     def run(
-        self, task: Task, config: Value, resources: list[Resource]
+        self, task: PipelineStep, config: Value, resources: list[Resource]
     ) -> Driven[tuple[list[Resource], bool]]:
         """Run a function.
 
@@ -87,7 +87,7 @@ class Running:
             return answer.resources, True
         return select.merged(resources, given, answer.resources, answer.was), True
 
-    def refuse(self, task: Task, error: str, *, called: bool = False) -> None:
+    def refuse(self, task: PipelineStep, error: str, *, called: bool = False) -> None:
         """Record a function that is not run, and why; `called` is as in `Step`."""
         self._add(
             Step(
@@ -105,14 +105,14 @@ class Running:
             )
         )
 
-    def _image(self, task: Task) -> str:
+    def _image(self, task: PipelineStep) -> str:
         try:
             return functions.image(task.function, self.options)
         except PackageError:
             return task.function.image
 
     def _call(
-        self, task: Task, config: Value, resources: list[Resource], *, counted: bool
+        self, task: PipelineStep, config: Value, resources: list[Resource], *, counted: bool
     ) -> FunctionCall:
         return FunctionCall(
             image=functions.image(task.function, self.options),
@@ -126,7 +126,7 @@ class Running:
         )
 
     def _answer(
-        self, task: Task, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
+        self, task: PipelineStep, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
     ) -> FunctionOutput:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
@@ -164,7 +164,7 @@ class Running:
 
     def _findings(
         self,
-        task: Task,
+        task: PipelineStep,
         call: FunctionCall,
         outcome: CallOutcome,
         said: Sequence[Mapping[str, object]],
@@ -188,7 +188,7 @@ class Running:
 
 
 def _read(
-    task: Task, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
+    task: PipelineStep, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
 ) -> FunctionOutput:
     if outcome.items is not None:
         return handed_back(
@@ -201,7 +201,7 @@ def _read(
     )
 
 
-def _failure(task: Task, call: FunctionCall, outcome: CallOutcome) -> Finding:
+def _failure(task: PipelineStep, call: FunctionCall, outcome: CallOutcome) -> Finding:
     what = "cannot be run here" if outcome.fix else "failed"
     return Finding(
         message=f"the function {what}: {outcome.error}",
@@ -212,7 +212,7 @@ def _failure(task: Task, call: FunctionCall, outcome: CallOutcome) -> Finding:
     )
 
 
-def _breach(task: Task, call: FunctionCall, problem: PackageError) -> Finding:
+def _breach(task: PipelineStep, call: FunctionCall, problem: PackageError) -> Finding:
     return Finding(
         message=f"the function returned invalid output: {problem.problem}",
         severity=Severity.ERROR,
@@ -227,8 +227,11 @@ def tasks(
     mutators: Sequence[PipelineFunction],
     validators: Sequence[PipelineFunction],
     source: str,
-) -> list[Task]:
+) -> list[PipelineStep]:
     """Return the functions of a pipeline in the order in which they run."""
     named = [(f"mutators[{n}]", each) for n, each in enumerate(mutators)]
     named += [(f"validators[{n}]", each) for n, each in enumerate(validators)]
-    return [Task(function=each, package=package, step=step, source=source) for step, each in named]
+    return [
+        PipelineStep(function=each, package=package, step=step, source=source)
+        for step, each in named
+    ]

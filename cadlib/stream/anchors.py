@@ -28,7 +28,7 @@ from cadlib.yaml.tree import (
     Node,
     Scalar,
     Seq,
-    Text,
+    SourceText,
     is_block,
     is_merge,
     key_text,
@@ -89,7 +89,7 @@ class _Writer:
 
     __slots__ = ("_compact", "_left", "_patch", "_source", "_text")
 
-    def __init__(self, source: Text, compact: bool, most: int) -> None:
+    def __init__(self, source: SourceText, compact: bool, most: int) -> None:
         self._source = source
         self._patch = Patch(source)
         self._text = self._patch.text

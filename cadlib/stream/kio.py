@@ -24,7 +24,7 @@ from cadlib.stream.resourcelist import API_VERSION, KIND
 from cadlib.stream.text import as_item, closed, document_texts, indented, item_texts, value_text
 from cadlib.yaml import Document, Stream, Value, same
 from cadlib.yaml import read as read_yaml
-from cadlib.yaml.tree import Alias, Map, Node, Seq, Text, is_merge
+from cadlib.yaml.tree import Alias, Map, Node, Seq, SourceText, is_merge
 
 _SEPARATOR = re.compile(rb"\n---([ \t][^\n]*)(?=\n)")
 _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
@@ -218,7 +218,7 @@ def _texts(document: Document) -> dict[str | int, str]:
     return found
 
 
-def _part(text: str, node: Node, source: Text, limits: PackageLimits) -> Stream:
+def _part(text: str, node: Node, source: SourceText, limits: PackageLimits) -> Stream:
     """Return a text that was taken out as a file, if it still says the same."""
     found = stream_of(text, path=source.path, limits=limits)
     values = [each.value for each in found.documents if not each.empty]
@@ -237,7 +237,7 @@ def _refuse_scalars(document: Document, lists: bool) -> None:
         raise _refuse(document.source, document.root)
 
 
-def _refuse(source: Text, node: Node) -> PackageError:
+def _refuse(source: SourceText, node: Node) -> PackageError:
     kind = _NODE_KINDS.get(type(node), "ScalarNode")
     return PackageError(
         Place(source.path, source.line(node.start)),

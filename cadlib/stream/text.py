@@ -11,7 +11,17 @@ import re
 
 from cadlib.yaml.parse import Stream
 from cadlib.yaml.patch import Patch, head
-from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Text, content_start, is_block
+from cadlib.yaml.tree import (
+    Alias,
+    Document,
+    Map,
+    Node,
+    Scalar,
+    Seq,
+    SourceText,
+    content_start,
+    is_block,
+)
 
 _BREAKS = r"\r\n\x85\u2028\u2029"  # of YAML 1.1
 # What was gone past stays so: else each part of an anchor is tried as one of its own.
@@ -55,7 +65,7 @@ def _without_end(text: str) -> str:
     return text.rstrip().removesuffix("...") if text.rstrip().endswith("\n...") else text
 
 
-def item_texts(source: Text, items: Seq) -> list[str]:
+def item_texts(source: SourceText, items: Seq) -> list[str]:
     """Return the text of each item of a list, as a text of its own that begins in column 0."""
     if items.flow:
         return [_slice(source, item) for item in items.items]
@@ -92,7 +102,7 @@ def first_child(text: str, node: Node) -> int:
     return dashes(text, node)[0]
 
 
-def value_text(source: Text, key: Scalar | Alias, value: Node) -> str:
+def value_text(source: SourceText, key: Scalar | Alias, value: Node) -> str:
     """Return the text of a key's value, as a text of its own that begins in column 0."""
     if not is_block(value):
         return _slice(source, value)
@@ -102,7 +112,7 @@ def value_text(source: Text, key: Scalar | Alias, value: Node) -> str:
     return _unix(_dedented(patch.text[patch.after(key.end) : end], margin))
 
 
-def _slice(source: Text, node: Node) -> str:
+def _slice(source: SourceText, node: Node) -> str:
     start = source.line_start(node.start)
     text = source.text[node.start : node.end]
     return _unix(_dedented(text, node.start - start)) + "\n"

@@ -4,7 +4,7 @@ from cadlib.yaml.edit import DELETED, Deleted, append, edit
 from cadlib.yaml.emit import Style, emit
 from cadlib.yaml.fields import FieldPath, field_text, parse_field
 from cadlib.yaml.parse import Stream, read
-from cadlib.yaml.tree import Document, TemplateError, Value, same
+from cadlib.yaml.tree import Document, TemplatedFileError, Value, same
 from cadlib.yaml.walk import EditError
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "FieldPath",
     "Stream",
     "Style",
-    "TemplateError",
+    "TemplatedFileError",
     "Value",
     "append",
     "edit",

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 from cadlib.yaml.emit import DEFAULT_STYLE, Style
-from cadlib.yaml.tree import Document, Map, Node, Seq, Text, Value, is_block
+from cadlib.yaml.tree import Document, Map, Node, Seq, SourceText, Value, is_block
 
 T = TypeVar("T")
-Look: TypeAlias = Callable[[Text, Node], Iterator[T]]
+Look: TypeAlias = Callable[[SourceText, Node], Iterator[T]]
 
 
 class Neighbours:
@@ -64,7 +64,7 @@ def children(node: Node) -> tuple[Node, ...]:
     return node.items if isinstance(node, Seq) else ()
 
 
-def column(source: Text, node: Node) -> int:
+def column(source: SourceText, node: Node) -> int:
     """Return the column of a block collection's keys or dashes, from 0."""
     if isinstance(node, Map) and node.keys:
         position = key_start(source.text, node.keys[0])
@@ -83,7 +83,7 @@ def key_start(text: str, key: Node) -> int:
     return before + len(margin) - 1 if asked else key.start
 
 
-def _steps(source: Text, node: Node) -> Iterator[int]:
+def _steps(source: SourceText, node: Node) -> Iterator[int]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Map):
             step = column(source, inner) - column(source, outer)
@@ -91,7 +91,7 @@ def _steps(source: Text, node: Node) -> Iterator[int]:
                 yield step
 
 
-def _flat_ones(source: Text, node: Node) -> Iterator[bool]:
+def _flat_ones(source: SourceText, node: Node) -> Iterator[bool]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Seq):
             yield column(source, inner) == column(source, outer)

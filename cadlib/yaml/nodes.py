@@ -30,8 +30,8 @@ from cadlib.yaml.tree import (
     Node,
     Scalar,
     Seq,
-    TemplateError,
-    Text,
+    SourceText,
+    TemplatedFileError,
     Value,
     is_merge,
     key_text,
@@ -44,7 +44,7 @@ _BLOCK_STYLES = frozenset("|>")
 _new = tuple.__new__  # a third of what the constructor of a NamedTuple takes
 
 
-def documents(source: Text, limits: PackageLimits) -> tuple[Document, ...]:
+def documents(source: SourceText, limits: PackageLimits) -> tuple[Document, ...]:
     """Read every document of a text.
 
     Args:
@@ -67,7 +67,7 @@ def documents(source: Text, limits: PackageLimits) -> tuple[Document, ...]:
         raise _no_yaml(source, line, reason) from error
 
 
-def _documents(source: Text, limits: PackageLimits) -> tuple[Document, ...]:
+def _documents(source: SourceText, limits: PackageLimits) -> tuple[Document, ...]:
     """Read with ruamel's C parser, and what it refuses once more with PyYAML's.
 
     ruamel's libyaml (0.1.7) is older than the rule that a plain scalar in flow style may hold a
@@ -115,10 +115,10 @@ def _copied(event: Any) -> Event:
             return other
 
 
-def _no_yaml(source: Text, line: int, reason: str) -> PackageError:
+def _no_yaml(source: SourceText, line: int, reason: str) -> PackageError:
     place = Place(source.path, line)
     if "{{" in source.text:
-        return TemplateError(
+        return TemplatedFileError(
             place,
             f"the file is a template, not YAML: {reason}",
             "List it in .krmignore if functions should not see it",
@@ -141,7 +141,9 @@ class _Reader:
         "_text",
     )
 
-    def __init__(self, source: Text, limits: PackageLimits, events: Callable[[], Event]) -> None:
+    def __init__(
+        self, source: SourceText, limits: PackageLimits, events: Callable[[], Event]
+    ) -> None:
         self._source = source
         self._text = source.text
         self._limits = limits

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
-from cadlib.yaml.tree import Document, Text
+from cadlib.yaml.tree import Document, SourceText
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Stream:
     """
 
     data: bytes
-    source: Text
+    source: SourceText
     documents: tuple[Document, ...]
     _made: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -61,7 +61,7 @@ def read(data: bytes, *, path: str = "", limits: PackageLimits = DEFAULT) -> Str
             "Split it into smaller files",
         )
     try:
-        source = Text.of(path, data)
+        source = SourceText.of(path, data)
     except UnicodeDecodeError as error:
         raise PackageError(
             Place(path, data.count(b"\n", 0, error.start) + 1),

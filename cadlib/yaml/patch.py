@@ -6,7 +6,7 @@ Rules:
   final newline stays missing.
 """
 
-from cadlib.yaml.tree import Text
+from cadlib.yaml.tree import SourceText
 
 
 class Patch:
@@ -19,7 +19,7 @@ class Patch:
 
     __slots__ = ("_completed", "edits", "text")
 
-    def __init__(self, source: Text) -> None:
+    def __init__(self, source: SourceText) -> None:
         newline = "\r\n" if "\r\n" in source.text else "\n"
         self._completed = bool(source.text) and not source.text.endswith("\n")
         self.text = source.text + newline if self._completed else source.text

@@ -33,7 +33,7 @@ _COMMENT_AFTER_KEY = re.compile(r"[ \t]*:(?:[ \t]+[&!]\S*)*[ \t]+(#[^\r\n]*)")
 _COMMENT_IN_HEADER = re.compile(r"[|>][0-9+-]*[ \t]+(#[^\r\n]*)")
 
 
-class TemplateError(PackageError):
+class TemplatedFileError(PackageError):
     """A file that is not YAML because it is a template (it contains "{{")."""
 
 
@@ -139,7 +139,7 @@ def _same_items(left: dict[str, Value], right: dict[str, Value]) -> bool:
 
 # No slots in the two classes below: their lazy parts live in the instance dictionary.
 @dataclass(frozen=True)
-class Text:
+class SourceText:
     """The text of a file, without its byte order mark, and where its lines begin."""
 
     path: str
@@ -147,7 +147,7 @@ class Text:
     bom: bool
 
     @classmethod
-    def of(cls, path: str, data: bytes) -> "Text":
+    def of(cls, path: str, data: bytes) -> "SourceText":
         """Return the text of a file whose bytes are UTF-8."""
         text = data.decode()
         return cls(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
@@ -196,7 +196,7 @@ class Document:
     empty: bool
     template: bool
     index: int | None
-    source: Text
+    source: SourceText
     extent: Extent | Callable[[], Extent]
 
     @cached_property

@@ -38,7 +38,7 @@ class ConstraintError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ConstraintTemplate:
     """A constraint template.
 
     Attributes:
@@ -76,7 +76,7 @@ def is_namespace(value: Value) -> bool:
     return (resource.group(value), resource.kind(value)) == ("", "Namespace")
 
 
-def templates(found: Sequence[Item]) -> Iterator[Template]:
+def templates(found: Sequence[Item]) -> Iterator[ConstraintTemplate]:
     """Yield the templates among resources.
 
     Raises:
@@ -92,7 +92,7 @@ def templates(found: Sequence[Item]) -> Iterator[Template]:
             )
 
 
-def _template(value: Value) -> Template:
+def _template(value: Value) -> ConstraintTemplate:
     name = resource.name(value)
 
     def refused(problem: str) -> ConstraintError:
@@ -116,7 +116,7 @@ def _template(value: Value) -> Template:
         )
     schema = field(value, *_SCHEMA)
     modules = [policy, *((f"{at}[{number}]", each) for at, number, each in libs)]
-    return Template(name, kind, modules, v1, mapping(schema))
+    return ConstraintTemplate(name, kind, modules, v1, mapping(schema))
 
 
 def _policy(target: Value) -> tuple[tuple[str, str], list[tuple[str, int, str]], bool]:
@@ -175,7 +175,7 @@ class Constraint:
         return by_namespace and _named(match, value)
 
 
-def constraints(found: Sequence[Item], known: Mapping[str, Template]) -> list[Constraint]:
+def constraints(found: Sequence[Item], known: Mapping[str, ConstraintTemplate]) -> list[Constraint]:
     """Return the constraints among resources that are in force for files.
 
     Of several with one kind and name the last one counts.
@@ -196,7 +196,7 @@ def constraints(found: Sequence[Item], known: Mapping[str, Template]) -> list[Co
     return [each for each in last.values() if each.action]
 
 
-def _constraint(value: Value, known: Mapping[str, Template]) -> Constraint:
+def _constraint(value: Value, known: Mapping[str, ConstraintTemplate]) -> Constraint:
     name, kind = resource.name(value), resource.kind(value)
 
     def refused(problem: str) -> ConstraintError:
@@ -362,7 +362,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def _parameter_problems(parameters: Value, template: Template) -> Iterator[str]:
+def _parameter_problems(parameters: Value, template: ConstraintTemplate) -> Iterator[str]:
     yield from _mismatches(parameters, template.schema, "spec.parameters")
     try:
         found = structural.problems(

@@ -24,7 +24,7 @@ from cadlib.limits import STREAM
 from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Document, Value, quick
-from cadlib.yaml.tree import Extent, Seq, Text
+from cadlib.yaml.tree import Extent, Seq, SourceText
 from fnrunner.builtin import resource
 from fnrunner.contract import results
 from fnrunner.contract.results import Result
@@ -235,7 +235,7 @@ def _with_text(item: Item, text: bytes) -> Item:
         found = yaml.read(text, limits=STREAM).documents[0].near
         return found._replace(root=found.root.items[0]) if isinstance(found.root, Seq) else found
 
-    document = Document(item.value, False, False, None, Text.of("", text), near)
+    document = Document(item.value, False, False, None, SourceText.of("", text), near)
     return Item(item.value, item.comments, item.path, item.index, document)
 
 

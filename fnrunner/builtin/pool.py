@@ -20,7 +20,7 @@ from fnrunner.builtin import frames
 from fnrunner.builtin.frames import CallStatus, WorkerAnswer
 from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.version import behaviour, version
-from fnrunner.builtin.worker import MESSAGE_BYTES, WorkerEndedError, WorkerProcess
+from fnrunner.builtin.worker import MESSAGE_BYTES, BuiltinWorkerEndedError, BuiltinWorkerProcess
 from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionTimeoutError,
@@ -73,8 +73,8 @@ class Builtin:
         self._memory_bytes = memory_bytes
         self._message_bytes = message_bytes
         self._turns = asyncio.Semaphore(running)
-        self._workers: set[WorkerProcess] = set()
-        self._free: list[WorkerProcess] = []
+        self._workers: set[BuiltinWorkerProcess] = set()
+        self._free: list[BuiltinWorkerProcess] = []
         self._calls: set[asyncio.Task[WorkerAnswer]] = set()
         self._ending: set[asyncio.Task[int]] = set()
         self._closed = False
@@ -145,7 +145,7 @@ class Builtin:
                 return await self._answer(image, name, resources)
         except TimeoutError as error:
             raise FunctionTimeoutError(image, seconds or 0) from error
-        except WorkerEndedError as error:
+        except BuiltinWorkerEndedError as error:
             if error.over_memory:
                 allowed = f"{self._memory_bytes // MIB} MiB"
                 raise FunctionStoppedError(image, "memory", allowed) from error
@@ -192,7 +192,7 @@ class Builtin:
             call.get_loop().call_later(self._grace, call.cancel)
             raise
 
-    def _take(self) -> WorkerProcess:
+    def _take(self) -> BuiltinWorkerProcess:
         if not self._workers:
             self.start()
         while self._free:
@@ -202,12 +202,12 @@ class Builtin:
             self._end(worker)
         return self._another()
 
-    def _another(self) -> WorkerProcess:
-        worker = WorkerProcess(self._memory_bytes, self._message_bytes)
+    def _another(self) -> BuiltinWorkerProcess:
+        worker = BuiltinWorkerProcess(self._memory_bytes, self._message_bytes)
         self._workers.add(worker)
         return worker
 
-    def _over(self, worker: WorkerProcess, call: asyncio.Task[WorkerAnswer]) -> None:
+    def _over(self, worker: BuiltinWorkerProcess, call: asyncio.Task[WorkerAnswer]) -> None:
         """Take a worker back after a call, unless the call was its last."""
         self._calls.discard(call)
         if call.cancelled() or call.exception() or worker.grown:
@@ -239,7 +239,7 @@ class Builtin:
         for worker in free:
             self._end(worker)
 
-    def _end(self, worker: WorkerProcess) -> None:
+    def _end(self, worker: BuiltinWorkerProcess) -> None:
         self._workers.discard(worker)
         ending = asyncio.create_task(worker.end())
         self._ending.add(ending)

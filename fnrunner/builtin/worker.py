@@ -29,7 +29,7 @@ _LAST_WORDS: Final = 1.0  # seconds that a worker which hung up has to end by it
 _ENVIRONMENT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
 
 
-class WorkerEndedError(Exception):
+class BuiltinWorkerEndedError(Exception):
     """A worker ended in the middle of a call.
 
     Attributes:
@@ -43,7 +43,7 @@ class WorkerEndedError(Exception):
         self.over_memory = status in (OUT_OF_MEMORY, -signal.SIGKILL)
 
 
-class WorkerProcess:
+class BuiltinWorkerProcess:
     """A process that runs builtin functions, one call at a time (`fnrunner.builtin.work`)."""
 
     def __init__(self, memory_bytes: int, message_bytes: int = MESSAGE_BYTES) -> None:
@@ -108,7 +108,7 @@ class WorkerProcess:
                 _signal(self._process)
             body = await exactly(self._socket, min(length, self._longest))
         except ConnectionError as error:
-            raise WorkerEndedError(await self._ended(_LAST_WORDS)) from error
+            raise BuiltinWorkerEndedError(await self._ended(_LAST_WORDS)) from error
         finally:
             self._looking.cancel()
         return frames.read_answer(head, body, resources)

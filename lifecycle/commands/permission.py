@@ -13,8 +13,8 @@ from lifecycle.needs import approved
 from lifecycle.policy import HARMLESS, UNREAD, BrokenPolicy, Policy, configuring
 from lifecycle.rights import (
     REPOSITORY,
+    ActionTarget,
     Refused,
-    Target,
     Unsure,
     Verdict,
     authorise,
@@ -69,7 +69,7 @@ def _in_bulk(
     policy = known if isinstance(known, Policy) else UNREAD
     folders = row.about(p)
     asked = folders(request, response, command) if folders else p.content.places
-    target = Target(asked) if asked else REPOSITORY
+    target = ActionTarget(asked) if asked else REPOSITORY
     found = _authorise(request, response, row, target, policy, AccessAction.BULK)
     if isinstance(found, Refused):
         return box_texts.bulk_refused(row.word, found)
@@ -95,7 +95,7 @@ def from_upstream(
     rules = p.repository_policy
     policy = rules if isinstance(rules, Policy) else UNREAD
     action = row.action if row.action is AccessAction.UPGRADE else AccessAction.CLONE
-    found = _authorise(request, response, row, Target((package,), upstream), policy, action)
+    found = _authorise(request, response, row, ActionTarget((package,), upstream), policy, action)
     if isinstance(found, Refused):
         return texts.access_refused(word, found, p)
     return texts.access_unsure(word, found) if isinstance(found, Unsure) else ""
@@ -127,14 +127,14 @@ def verdict(
     if (folders := row.about(p)) is not None:
         places = folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:
-        return _authorise(request, response, row, Target(places), rules)
+        return _authorise(request, response, row, ActionTarget(places), rules)
     found = [
-        _authorise(request, response, row, Target((place,)), rules, action)
+        _authorise(request, response, row, ActionTarget((place,)), rules, action)
         for place, action, _ in approved(p.content, rules)
     ]
     if p.content.configures:
         changed = configuring(p.rules.policy)
-        found.insert(0, _authorise(request, response, row, Target((owners.RULES,)), changed))
+        found.insert(0, _authorise(request, response, row, ActionTarget((owners.RULES,)), changed))
     elif not found:
         found = [_authorise(request, response, row, REPOSITORY, rules)]
     return min(found, key=severity)
@@ -144,7 +144,7 @@ def _authorise(
     request: CommandRequest,
     response: CommandResponse,
     row: CommandSpec[Any],
-    target: Target,
+    target: ActionTarget,
     policy: Policy,
     action: AccessAction | None = None,
 ) -> Verdict:

@@ -10,7 +10,7 @@ from cadlib.diff.values import Change
 from lifecycle.facts.drafts import DraftRequest, DraftState, DraftWait
 from lifecycle.facts.open_drafts import OpenDrafts
 from lifecycle.facts.origins import FieldOrigin
-from lifecycle.facts.update import Update
+from lifecycle.facts.update import BaseUpdate
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import RemovalState, RevisionState
 
@@ -34,7 +34,7 @@ class Lookups:
         whole: The repository; told only where somebody asks for something that is about it.
     """
 
-    update: Update | None = None
+    update: BaseUpdate | None = None
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     origins: Mapping[str, tuple[FieldOrigin, ...]] = field(default_factory=dict)
     new_fields: Mapping[str, tuple[tuple[str, Change], ...]] = field(default_factory=dict)

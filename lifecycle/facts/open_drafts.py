@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cadlib.diff.values import Change
-from lifecycle.facts.update import Update
+from lifecycle.facts.update import BaseUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class DraftUpdate:
     head: str = ""
     base_ref: str = ""
     base: str = ""
-    update: Update = field(default_factory=Update)
+    update: BaseUpdate = field(default_factory=BaseUpdate)
     outdated: tuple[str, ...] = ()
     refused: str = ""
     refused_asked: int = 0

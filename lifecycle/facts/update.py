@@ -57,7 +57,7 @@ class PackageMerge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class BaseUpdate:
     """What merging the base branch into the head comes to.
 
     Attributes:

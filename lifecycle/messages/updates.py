@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import Update, UpdateConflict
+from lifecycle.facts.update import BaseUpdate, UpdateConflict
 from lifecycle.messages import gates
 from lifecycle.messages.markdown import MOST_LISTED, code, names, number, reason, shell
 
@@ -63,7 +63,7 @@ def updated(proposal: Proposal) -> str:
     )
 
 
-def impossible(update: Update, base_ref: str) -> str:
+def impossible(update: BaseUpdate, base_ref: str) -> str:
     """The answer to `/rebase` where the two cannot be merged."""
     hand = f"Nothing was pushed. By hand: {by_hand(base_ref)}."
     if update.problem:
@@ -89,7 +89,7 @@ def conflict(each: UpdateConflict, base_ref: str) -> str:
     return f"{place}: {values}" + ("" if each.field else f" ({reason(each.reason)})")
 
 
-def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -> str:
+def outdated(touched: Iterable[Touched], base_ref: str, update: BaseUpdate | None) -> str:
     """Which packages the base branch changed meanwhile, and what keeps them from being merged."""
     said = gates.outdated(touched, base_ref)
     if update is None or update.possible:
@@ -107,7 +107,7 @@ def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -
 _FEW = 5
 
 
-def wanted(base_ref: str, update: Update | None, *, command: bool) -> str:
+def wanted(base_ref: str, update: BaseUpdate | None, *, command: bool) -> str:
     """How to bring a proposal up to date: by hand where the bot cannot, or may not."""
     if update is None or update.possible:
         return gates.merge_base_wanted(base_ref, command=command)

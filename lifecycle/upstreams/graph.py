@@ -219,7 +219,7 @@ def _named(package: Package) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpgradeStatus:
     """How far a package is behind its upstream.
 
     Attributes:
@@ -234,7 +234,7 @@ class Update:
     newer: tuple[int, ...]
 
 
-def updates(graph: Graph, releases: Mapping[Package, Iterable[int]]) -> tuple[Update, ...]:
+def updates(graph: Graph, releases: Mapping[Package, Iterable[int]]) -> tuple[UpgradeStatus, ...]:
     """Return how each package with an upstream stands, sorted.
 
     Args:
@@ -248,5 +248,5 @@ def updates(graph: Graph, releases: Mapping[Package, Iterable[int]]) -> tuple[Up
         made = upstream.revision
         there = releases.get(upstream.package, ())
         newer = tuple(sorted(n for n in there if made is not None and n > made))
-        found.append(Update(package, upstream, newer))
+        found.append(UpgradeStatus(package, upstream, newer))
     return tuple(found)

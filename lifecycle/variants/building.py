@@ -21,10 +21,10 @@ from lifecycle.variants.values import (
     RepositoryTarget,
     Target,
     Template,
-    Upstream,
     Variant,
     VariantSet,
     VariantSpec,
+    VariantUpstream,
 )
 
 _FIRST: Final = ("name", "image", "exec", "configPath", "configMap")
@@ -64,10 +64,10 @@ def spec(value: Mapping[str, Value]) -> VariantSpec:
     )
 
 
-def upstream(value: Mapping[str, Value]) -> Upstream:
+def upstream(value: Mapping[str, Value]) -> VariantUpstream:
     """Return an `upstream`."""
     revision = value.get("revision")
-    return Upstream(
+    return VariantUpstream(
         repo=_text(value.get("repo")),
         package=_text(value.get("package")),
         revision=revision if isinstance(revision, int) else 0,

@@ -38,7 +38,7 @@ from lifecycle.variants.facts import (
     DraftFacts,
     PublishedFacts,
     Recipe,
-    Stage,
+    RevisionStage,
     VariantFacts,
 )
 from lifecycle.variants.ownership import GivenUp, given_up
@@ -94,7 +94,7 @@ class VariantDecision:
 def decide(facts: VariantFacts) -> VariantDecision:
     """Decide about one downstream."""
     ends = tuple(
-        EndDraft(each.branch, each.head, 0 if each.stage is Stage.CLOSED else each.number)
+        EndDraft(each.branch, each.head, 0 if each.stage is RevisionStage.CLOSED else each.number)
         for each in facts.drafts
         if each.ended
     )
@@ -196,7 +196,7 @@ def _removed(facts: VariantFacts) -> VariantDecision:
 def _package_given_up(
     facts: VariantFacts, published: PublishedFacts, drafts: Sequence[DraftFacts]
 ) -> tuple[Action, ...]:
-    if given_up(facts.variant.spec, Stage.PUBLISHED) is not GivenUp.DELETION_PROPOSED:
+    if given_up(facts.variant.spec, RevisionStage.PUBLISHED) is not GivenUp.DELETION_PROPOSED:
         return ()
     wanted, why = Recipe("", REMOVED, published.commit), messages.RULE_REMOVED
     there = [each for each in facts.drafts if each.removes and ownership.owned(facts, each.owners)]
@@ -277,7 +277,7 @@ def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe)
     refused = [
         each
         for each in facts.drafts
-        if each.stage is Stage.CLOSED
+        if each.stage is RevisionStage.CLOSED
         and each.by_person
         and not each.ended
         and ownership.owned(facts, each.owners)
@@ -302,9 +302,11 @@ def _continued(
     made: Action
     if _people(facts, draft):
         made = MergeIntoDraft(draft.branch, draft.head, source, wanted)
-        kept = VariantState.PROPOSED if draft.stage is Stage.PROPOSED else VariantState.DRAFTED
+        kept = (
+            VariantState.PROPOSED if draft.stage is RevisionStage.PROPOSED else VariantState.DRAFTED
+        )
         return VariantDecision(kept, messages.MERGED_INTO, (made,))
-    propose = draft.stage is Stage.PROPOSED or (asap and not draft.by_person)
+    propose = draft.stage is RevisionStage.PROPOSED or (asap and not draft.by_person)
     new = facts.published is None
     back = draft.by_person and not propose
     made = UpdateDraft(draft.branch, draft.head, source, wanted, propose, new, back)
@@ -319,7 +321,7 @@ def _is_mistitled(facts: VariantFacts, draft: DraftFacts) -> bool:
 
 def _as_it_is(draft: DraftFacts, *, asap: bool) -> VariantDecision:
     """A draft that is made of what is wanted: its pull request is opened, and proposed."""
-    if draft.stage is Stage.PROPOSED:
+    if draft.stage is RevisionStage.PROPOSED:
         return VariantDecision(VariantState.PROPOSED)
     propose = asap and draft.ready and not draft.by_person and not draft.people
     made: Action | None = None

@@ -7,7 +7,7 @@ from lifecycle.variants.upstreams import UpstreamRevision
 from lifecycle.variants.values import Variant
 
 
-class Stage(StrEnum):
+class RevisionStage(StrEnum):
     """How far a revision of a downstream is."""
 
     DRAFT = "draft"
@@ -84,7 +84,7 @@ class DraftFacts:
 
     branch: str
     head: str = ""
-    stage: Stage = Stage.DRAFT
+    stage: RevisionStage = RevisionStage.DRAFT
     owners: frozenset[str] = frozenset()
     recipe: Recipe | None = None
     number: int = 0
@@ -104,7 +104,7 @@ class DraftFacts:
     @property
     def open(self) -> bool:
         """It is being worked on."""
-        return self.stage in (Stage.DRAFT, Stage.PROPOSED) and not self.ended
+        return self.stage in (RevisionStage.DRAFT, RevisionStage.PROPOSED) and not self.ended
 
     @property
     def removes(self) -> bool:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from lifecycle.variants import naming
-from lifecycle.variants.facts import DraftFacts, Stage, VariantFacts
+from lifecycle.variants.facts import DraftFacts, RevisionStage, VariantFacts
 from lifecycle.variants.values import VariantSpec
 
 _NUMBERLESS: Final = -1
@@ -56,14 +56,14 @@ def _age(draft: DraftFacts) -> tuple[int, str]:
     return (int(number) if number.isdecimal() and number.isascii() else _NUMBERLESS, draft.branch)
 
 
-def given_up(spec: VariantSpec, stage: Stage) -> GivenUp:
+def given_up(spec: VariantSpec, stage: RevisionStage) -> GivenUp:
     """Tell what becomes of a variant's revision that it wants no more."""
     if not spec.deletes:
         return GivenUp.RELEASED
     match stage:
-        case Stage.PUBLISHED:
+        case RevisionStage.PUBLISHED:
             return GivenUp.DELETION_PROPOSED
-        case Stage.DELETION_PROPOSED | Stage.CLOSED:
+        case RevisionStage.DELETION_PROPOSED | RevisionStage.CLOSED:
             return GivenUp.LEFT
         case _:
             return GivenUp.DISCARDED

@@ -28,14 +28,14 @@ from lifecycle.variants.targets import (
     unrolled,
 )
 from lifecycle.variants.templates import TemplateError
-from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSet
+from lifecycle.variants.values import Downstream, Variant, VariantSet, VariantUpstream
 
 MOST_TOGETHER: Final = 50_000
 """The most downstreams of all rules of a repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ResolutionContext:
     """What rules are resolved against.
 
     Attributes:
@@ -52,7 +52,7 @@ class Surroundings:
 
     repositories: Mapping[str, KubeObject]
     objects: KubeObjectIndex
-    revision: Callable[[Upstream], KubeObject | None]
+    revision: Callable[[VariantUpstream], KubeObject | None]
     places: Mapping[str, str] = field(default_factory=dict)
     own: str = ""
     directories: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class _Budget:
     entries: int
 
 
-def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
+def resolve(files: Iterable[VariantFile], around: ResolutionContext) -> Resolution:
     """Work out what files of rules want.
 
     Args:
@@ -144,11 +144,13 @@ def _at(origin: Place, text: str, fix: str) -> Problem:
     return Problem(origin.path, origin.line or 0, 0, "", text, fix)
 
 
-def _missing(upstream: Upstream) -> tuple[str, str]:
+def _missing(upstream: VariantUpstream) -> tuple[str, str]:
     return messages.set_upstream_missing(upstream.package, upstream.revision, upstream.repo)
 
 
-def _of_set(variants: VariantSet, around: Surroundings, room: _Budget) -> list[Variant] | Problem:
+def _of_set(
+    variants: VariantSet, around: ResolutionContext, room: _Budget
+) -> list[Variant] | Problem:
     room.compared -= compared(variants, around.objects)
     if room.compared < 0:
         return _at(variants.origin, *messages.too_many_compared(MOST_COMPARED))
@@ -197,7 +199,7 @@ def _of_set(variants: VariantSet, around: Surroundings, room: _Budget) -> list[V
     return list(made.values())
 
 
-def _is_outside(chosen: Chosen, around: Surroundings) -> bool:
+def _is_outside(chosen: Chosen, around: ResolutionContext) -> bool:
     origin = "" if chosen.object is None else chosen.object.origin
     return bool(origin) and not origin.startswith(f"{around.own}/")
 
@@ -206,7 +208,7 @@ def _is_outside(chosen: Chosen, around: Surroundings) -> bool:
 
 
 def _refused(
-    variants: list[Variant], around: Surroundings
+    variants: list[Variant], around: ResolutionContext
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the positions of rules that do not count, and why; the reason told last is kept."""
     faults = [naming.package_problem(around.downstream(each).package) for each in variants]
@@ -245,7 +247,7 @@ def _beside(same: list[int]) -> Iterator[tuple[int, list[int], int]]:
 
 
 def _inside_others(
-    variants: Sequence[tuple[int, Variant]], around: Surroundings
+    variants: Sequence[tuple[int, Variant]], around: ResolutionContext
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield those of some rules, each with its position; no path has more than a hundred parts."""
     paths = {around.downstream(each): (index, each.spec.downstream) for index, each in variants}
@@ -260,7 +262,7 @@ def _inside_others(
 
 
 def _circles(
-    variants: list[Variant], around: Surroundings
+    variants: list[Variant], around: ResolutionContext
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the rules by which a package is made of itself, over however many steps."""
     made_by = {around.downstream(each): index for index, each in enumerate(variants)}

@@ -20,8 +20,8 @@ from lifecycle.variants.values import (
     InjectorTemplate,
     MapExpr,
     Template,
-    Upstream,
     VariantSpec,
+    VariantUpstream,
 )
 
 
@@ -39,7 +39,7 @@ class TemplateError(Exception):
 
 
 def rendered(
-    upstream: Upstream,
+    upstream: VariantUpstream,
     chosen: Chosen,
     repositories: Mapping[str, KubeObject],
     revision: KubeObject,

@@ -17,7 +17,7 @@ from typing import Final
 
 from lifecycle import names
 from lifecycle.messages import variants as messages
-from lifecycle.variants.values import Upstream
+from lifecycle.variants.values import VariantUpstream
 
 MAIN: Final = "main"
 """The workspace that Porch gives to what stands on the branch itself."""
@@ -65,7 +65,7 @@ class NoUpstream:
 
 
 def chosen(
-    upstream: Upstream,
+    upstream: VariantUpstream,
     revisions: Sequence[UpstreamRevision],
     *,
     follow: bool = False,
@@ -98,7 +98,7 @@ def chosen(
 
 
 def by_number(
-    upstream: Upstream, revisions: Sequence[UpstreamRevision], number: int
+    upstream: VariantUpstream, revisions: Sequence[UpstreamRevision], number: int
 ) -> UpstreamRevision | NoUpstream:
     """Return the revision of a number, or why there is none."""
     found = next((each for each in revisions if each.number == number), None)
@@ -106,7 +106,7 @@ def by_number(
 
 
 def _named(
-    upstream: Upstream, revisions: Sequence[UpstreamRevision]
+    upstream: VariantUpstream, revisions: Sequence[UpstreamRevision]
 ) -> UpstreamRevision | NoUpstream | None:
     """Return the revision that a rule names, None where it names none."""
     if upstream.revision > 0:
@@ -117,12 +117,12 @@ def _named(
     return max(found, key=lambda each: each.number) if found else _missing(upstream)
 
 
-def means_draft(upstream: Upstream) -> bool:
+def means_draft(upstream: VariantUpstream) -> bool:
     """Tell whether a rule means what was published from a draft, which it names."""
     return upstream.revision <= 0 and upstream.workspace not in ("", MAIN)
 
 
-def _missing(upstream: Upstream) -> NoUpstream:
+def _missing(upstream: VariantUpstream) -> NoUpstream:
     return NoUpstream(
         messages.upstream_missing(
             upstream.package, upstream.repo, upstream.revision, upstream.workspace

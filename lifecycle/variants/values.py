@@ -37,7 +37,7 @@ class Propose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
+class VariantUpstream:
     """Where the package comes from.
 
     Attributes:
@@ -92,7 +92,7 @@ class VariantSpec:
         injectors: In the order in which they are tried.
     """
 
-    upstream: Upstream
+    upstream: VariantUpstream
     downstream: Downstream
     adoption_policy: str = ""
     deletion_policy: str = ""
@@ -341,7 +341,7 @@ class VariantSet:
 
     name: str
     namespace: str = ""
-    upstream: Upstream
+    upstream: VariantUpstream
     targets: tuple[Target, ...]
     follow: bool = False
     propose: Propose = Propose.MANUAL

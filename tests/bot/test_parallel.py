@@ -12,7 +12,7 @@ from bot.cli.disk import parallel
 from bot.cli.disk.parallel import Parallel
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
-from cadlib.yaml import DELETED, EditError, Stream, TemplateError, Value
+from cadlib.yaml import DELETED, EditError, Stream, TemplatedFileError, Value
 from cadlib.yaml.bulk import Edit, Serial
 
 # The process that runs the tests may have threads of its own; Python 3.12 warns of that.
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_said_in_the_same_words(both: Parallel) -> None:
     found = wrong(list(both.read(given, DEFAULT)))
 
     assert found == wrong(list(Serial().read(given, DEFAULT)))
-    assert [kind for kind, _ in found].count(TemplateError) == 2
+    assert [kind for kind, _ in found].count(TemplatedFileError) == 2
 
 
 def test_an_edit_that_is_refused_is_refused_from_the_other_process_too(both: Parallel) -> None:

@@ -33,7 +33,7 @@ from lifecycle.variants.actions import CreateDraft
 from lifecycle.variants.costs import Input
 from lifecycle.variants.decision import decide
 from lifecycle.variants.expressions import ExpressionError, compiled
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage, VariantFacts
+from lifecycle.variants.facts import DraftFacts, PublishedFacts, RevisionStage, VariantFacts
 from lifecycle.variants.injection import InjectionPoint
 from lifecycle.variants.objects import KubeObject, KubeObjectIndex, of_value
 from lifecycle.variants.ownership import GivenUp
@@ -44,19 +44,19 @@ from lifecycle.variants.values import (
     Downstream,
     RepositoryTarget,
     Target,
-    Upstream,
     Variant,
     VariantSet,
+    VariantUpstream,
 )
 from tests.cases.compare import data_difference, documents_difference, text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
 
 _NOWHERE = Place()
 _STAGES = {
-    "Draft": Stage.DRAFT,
-    "Proposed": Stage.PROPOSED,
-    "Published": Stage.PUBLISHED,
-    "DeletionProposed": Stage.DELETION_PROPOSED,
+    "Draft": RevisionStage.DRAFT,
+    "Proposed": RevisionStage.PROPOSED,
+    "Published": RevisionStage.PUBLISHED,
+    "DeletionProposed": RevisionStage.DELETION_PROPOSED,
 }
 
 
@@ -219,7 +219,7 @@ def get_upstream(case: Case) -> Verdict:
     return failed(f"found: {is_found}")
 
 
-def _of_a_branch(upstream: Upstream, specs: Sequence[Mapping[str, Any]]) -> bool:
+def _of_a_branch(upstream: VariantUpstream, specs: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether Porch takes what is on a branch for the revision."""
     ours = [each for each in specs if each.get("packageName", "") == upstream.package]
     return bool(ours) and all(each.get("revision", 0) <= 0 for each in ours)
@@ -375,13 +375,13 @@ class Listed:
 
     downstream: Downstream
     workspace: str
-    stage: Stage
+    stage: RevisionStage
     owners: frozenset[str]
     number: int
 
     @property
     def published(self) -> bool:
-        return self.stage in (Stage.PUBLISHED, Stage.DELETION_PROPOSED)
+        return self.stage in (RevisionStage.PUBLISHED, RevisionStage.DELETION_PROPOSED)
 
 
 def _owned(case: Case) -> Iterator[tuple[Listed, Mapping[str, Any]]]:
@@ -547,7 +547,7 @@ def ensure_package_variants(case: Case) -> Verdict:
     )
     known = {each["repoDefault"] for each in case.data["downstreams"]} | {variants.upstream.repo}
     version, kind = REPOSITORY
-    around = resolution.Surroundings(
+    around = resolution.ResolutionContext(
         repositories={
             each: KubeObject(api_version=version, kind=kind, name=each) for each in known
         },

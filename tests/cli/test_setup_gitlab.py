@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from bot import gitlabs
 from bot.cli.root import main
 from bot.forges.gitlab import hooks
-from bot.forges.gitlab.hooks import PROJECT, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner
 from bot.gitlabs import GitLabInstance
 from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.repository import Repository
@@ -95,7 +95,7 @@ def test_a_group_is_set_up_with_an_account_of_the_bots_own(place: Place) -> None
         assert project.permissions["group_access"] or project.permissions["project_access"]
         (hook,) = project.hooks.list()
         (kept,) = repository.gitlab.hooks.values()
-        wanted = hooks.of_instance(place.stored()).settings(Speaker(PROJECT, repository.id))
+        wanted = hooks.of_instance(place.stored()).settings(HookOwner(PROJECT, repository.id))
         assert (hook.url, hook.note_events) == (wanted["url"], True)
         assert (kept.token, kept.signing_token) == (wanted["token"], wanted["signing_token"])
         assert hook.url.partition("?")[0] == HOOK

@@ -22,7 +22,7 @@ from bot.sandbox.git import trees
 from bot.sandbox.records import accounts
 from bot.sandbox.records import repository as records
 from bot.sandbox.records.protection import QueueRule
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.serve import SandboxForge
@@ -293,7 +293,7 @@ class SandboxGitHub:
         state = self.state
         with self.changing():
             state.checks.create(
-                self.repo, self._another(), head, Wish(name=name, conclusion="neutral")
+                self.repo, self._another(), head, CheckRunFields(name=name, conclusion="neutral")
             )
 
     def require(self, name: str, of: str) -> None:

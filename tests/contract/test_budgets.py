@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.store.buckets import UNTOLD, Bucket, Draw, Told
+from bot.store.buckets import UNTOLD, Bucket, Draw, ReportedLimit
 from tests.contract.stores import Stored
 
 WINDOW = Bucket("core", 1_000)
@@ -53,27 +53,35 @@ async def test_what_the_forge_says_is_left_counts(stored: Stored) -> None:
     """The short-cut counts for itself: what people and other programs asked for is not seen."""
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == 0
 
-    wait = await stored.store.budgets.take("a", [Draw(WINDOW, 5)], [Told("core", 15_000, 3, 1_800)])
+    wait = await stored.store.budgets.take(
+        "a", [Draw(WINDOW, 5)], [ReportedLimit("core", 15_000, 3, 1_800)]
+    )
 
     assert 1_700 < wait <= 1_800
     assert (await stored.store.budgets.left())["a", "core"] == (3, 15_000)
     # An answer from before, and one that does not know yet of all that is under way.
     assert (
-        await stored.store.budgets.take("a", [Draw(WINDOW, 4)], [Told("core", 15_000, 900, -1_000)])
+        await stored.store.budgets.take(
+            "a", [Draw(WINDOW, 4)], [ReportedLimit("core", 15_000, 900, -1_000)]
+        )
         > 0
     )
     assert (
-        await stored.store.budgets.take("a", [Draw(WINDOW, 3)], [Told("core", 15_000, 50, 1_800)])
+        await stored.store.budgets.take(
+            "a", [Draw(WINDOW, 3)], [ReportedLimit("core", 15_000, 50, 1_800)]
+        )
         == 0
     )
     assert (
-        await stored.store.budgets.take("a", [Draw(WINDOW, 1)], [Told("core", 15_000, 50, 1_800)])
+        await stored.store.budgets.take(
+            "a", [Draw(WINDOW, 1)], [ReportedLimit("core", 15_000, 50, 1_800)]
+        )
         > 0
     )
     # One that did not count what was thought to be taken.
     assert (
         await stored.store.budgets.take(
-            "a", [Draw(WINDOW, 200)], [Told("core", 15_000, 300, 1_800)]
+            "a", [Draw(WINDOW, 200)], [ReportedLimit("core", 15_000, 300, 1_800)]
         )
         == 0
     )
@@ -82,7 +90,10 @@ async def test_what_the_forge_says_is_left_counts(stored: Stored) -> None:
 
 async def test_a_window_begins_anew_when_it_has_ended(stored: Stored) -> None:
     assert (
-        await stored.store.budgets.take("a", [Draw(WINDOW, 1)], [Told("core", 500, 0, 1_800)]) > 0
+        await stored.store.budgets.take(
+            "a", [Draw(WINDOW, 1)], [ReportedLimit("core", 500, 0, 1_800)]
+        )
+        > 0
     )
 
     await stored.an_hour_passes()
@@ -91,7 +102,9 @@ async def test_a_window_begins_anew_when_it_has_ended(stored: Stored) -> None:
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 500)]) == 0
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == UNTOLD
     assert (
-        await stored.store.budgets.take("a", [Draw(WINDOW, 1)], [Told("core", 500, 400, 3_600)])
+        await stored.store.budgets.take(
+            "a", [Draw(WINDOW, 1)], [ReportedLimit("core", 500, 400, 3_600)]
+        )
         == 0
     )
 
@@ -130,11 +143,18 @@ async def test_what_somebody_says_stops_nobody_for_longer_than_an_hour(stored: S
     days = 3 * 24 * 3_600
     await stored.store.budgets.pause("a", days)
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) <= 3_600
-    assert await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [Told("core", 9, 0, days)]) > 9
+    assert (
+        await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [ReportedLimit("core", 9, 0, days)])
+        > 9
+    )
 
     for _ in range(2):
         await stored.an_hour_passes()
 
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == 0
     assert await stored.store.budgets.take("b", [Draw(WINDOW, 9)]) == 0
-    assert 0 < await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [Told("core", 9, 0, 8)]) <= 8
+    assert (
+        0
+        < await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [ReportedLimit("core", 9, 0, 8)])
+        <= 8
+    )

@@ -17,7 +17,7 @@ from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import Update
+from lifecycle.facts.update import BaseUpdate
 from lifecycle.names import Sha
 from lifecycle.records import JSON
 from tests.lifecycle.samples import MERGE, NOW, changed, ours
@@ -128,7 +128,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                     changed(
                         p,
                         head=Sha("e" * 40),
-                        update=Update() if p.lookups.update else None,
+                        update=BaseUpdate() if p.lookups.update else None,
                         touched=tuple(replace(t, origin=t.base) for t in p.content.touched)
                         if isinstance(action, a.PushUpdate)
                         else p.content.touched,

@@ -17,7 +17,7 @@ from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.head import Facts
 from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.facts.update import Update, UpdateConflict
+from lifecycle.facts.update import BaseUpdate, UpdateConflict
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import commits
 from lifecycle.tags import TagLoss
@@ -69,10 +69,10 @@ def everything(text: str) -> Iterator[Facts]:
     )
     asked = changed(outdated, comments=(said(AUTHOR, "/rebase\n/render\n/why"),))
     for update in (
-        Update(),
-        Update(behind=True),
-        Update(behind=True, conflicts=(clash,)),
-        Update(behind=True, problem=text),
+        BaseUpdate(),
+        BaseUpdate(behind=True),
+        BaseUpdate(behind=True, conflicts=(clash,)),
+        BaseUpdate(behind=True, problem=text),
     ):
         yield facts(changed(asked, update=update), push_refused=PushRefusal(text, 0))
     for loss in TagLoss:

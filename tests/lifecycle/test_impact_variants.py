@@ -12,9 +12,9 @@ from lifecycle.variants.values import (
     Downstream,
     Injector,
     Propose,
-    Upstream,
     Variant,
     VariantSpec,
+    VariantUpstream,
 )
 from tests.counting import lines
 
@@ -23,7 +23,9 @@ OWN = "acme/Rules"
 
 def variant(package: str, repo: str = "acme/rules", **given: Any) -> tuple[Downstream, Variant]:
     """A rule for a package."""
-    spec = VariantSpec(upstream=Upstream("here", "net/base", 1), downstream=Downstream("x", "y"))
+    spec = VariantSpec(
+        upstream=VariantUpstream("here", "net/base", 1), downstream=Downstream("x", "y")
+    )
     made = Variant(name=package, spec=spec, origin=Place("variants/a.yaml", 3))
     spec_ = {key: value for key, value in given.items() if hasattr(spec, key)}
     rest = {key: value for key, value in given.items() if key not in spec_}
@@ -64,7 +66,7 @@ def test_each_downstream_has_one_outcome() -> None:
         variant("same"),
         variant("moved", origin=Place("variants/b.yaml", 9)),
         variant("new"),
-        variant("revised", upstream=Upstream("here", "net/base", 2), labels={"a": "b"}),
+        variant("revised", upstream=VariantUpstream("here", "net/base", 2), labels={"a": "b"}),
         variant("injected", injectors=red),
         variant("others", injectors=other),
         variant("labelled", labels={"a": "b"}),
@@ -112,15 +114,15 @@ def test_what_is_there_decides_for_the_rules_own_repository() -> None:
 def test_what_is_made_of_a_revision_that_is_not_there_waits() -> None:
     """Short-cuts refused: a draft is told that nobody will see; what another repository has by that
     name is taken for ours; what is left alone waits."""
-    later = Upstream("here", "net/base", 9)
-    far = Upstream("far", "net/base", 9)
+    later = VariantUpstream("here", "net/base", 9)
+    far = VariantUpstream("far", "net/base", 9)
     after = wanted(
         variant("new", upstream=later),
         variant("revised", upstream=later),
         variant("old", upstream=later),
         variant("theirs", upstream=far),
-        variant("there", upstream=Upstream("here", "net/base", 1)),
-        variant("newest", upstream=Upstream("here", "net/base", -1)),
+        variant("there", upstream=VariantUpstream("here", "net/base", 1)),
+        variant("newest", upstream=VariantUpstream("here", "net/base", -1)),
     )
     made = difference(wanted(variant("revised")), replace(after, own=frozenset({"here"})))
     found = as_things_stand(made, OWN, {"old": set[str]()}.get, {("net/base", 9)})

@@ -27,10 +27,10 @@ from lifecycle.policy import AccessRule, PathAccess, Policy
 from lifecycle.rights import (
     REPOSITORY,
     AccessFacts,
+    ActionTarget,
     Allowed,
     Reason,
     Refused,
-    Target,
     Unsure,
     Verdict,
     authorise,
@@ -346,10 +346,10 @@ def test_every_package_has_to_allow_it(action: AccessAction) -> None:
     """Short-cut refused: the rule of the first package is asked alone."""
     strict = PathAccess("prod", {action: AccessRule(sources=(RoleSource(Role.ADMIN),))})
     facts = AccessFacts(policy=Policy(paths=(strict,)), roles={"ann": Role.MAINTAIN})
-    before = authorise(ANN, action, Target(("dev/a",)), facts)
+    before = authorise(ANN, action, ActionTarget(("dev/a",)), facts)
 
     assert not isinstance(before, Refused)
-    assert isinstance(authorise(ANN, action, Target(("dev/a", "prod/b")), facts), Refused)
+    assert isinstance(authorise(ANN, action, ActionTarget(("dev/a", "prod/b")), facts), Refused)
 
 
 def test_two_configurations_name_whom_both_name() -> None:

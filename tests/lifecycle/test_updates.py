@@ -11,7 +11,7 @@ from lifecycle.access import Role
 from lifecycle.decide import decide
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import Update, UpdateConflict
+from lifecycle.facts.update import BaseUpdate, UpdateConflict
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
 from lifecycle.merges import Effect
@@ -27,12 +27,12 @@ CLASH = UpdateConflict(
     theirs="2",
     reason="changed on both sides",
 )
-MERGES, CLASHES = Update(behind=True), Update(behind=True, conflicts=(CLASH,))
+MERGES, CLASHES = BaseUpdate(behind=True), BaseUpdate(behind=True, conflicts=(CLASH,))
 OUTDATED = changed(PROPOSAL, touched=(replace(CORE, base="9" * 40),))
 ITSELF = changed(OUTDATED, policy=Policy(update=UpdateMode.AUTO))
 REFUSED = PushRefusal("no merges here", 1 << 40)
 
-CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]] = {
+CASES: dict[str, tuple[Proposal, BaseUpdate | None, bool, dict[str, Any], bool, str]] = {
     "asked": (OUTDATED, MERGES, True, {}, True, "into this branch"),
     "not asked": (OUTDATED, MERGES, False, {}, False, ""),
     "unasked where the base says so": (ITSELF, MERGES, False, {}, True, ""),
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]
     "unasked on a branch of any name": (ITSELF, MERGES, False, {"head_ref": "x"}, False, ""),
     "conflicts, unasked": (ITSELF, CLASHES, False, {}, False, "here `<3>`, in `main` `2`"),
     "conflicts": (OUTDATED, CLASHES, True, {}, False, "`spec.replicas`: was `1`, here `<3>`"),
-    "nothing to do": (PROPOSAL, Update(), True, {}, False, "Already up to date"),
+    "nothing to do": (PROPOSAL, BaseUpdate(), True, {}, False, "Already up to date"),
     "a fork": (OUTDATED, None, True, {"same_repository": False}, False, "is in a fork"),
     "published from": (OUTDATED, MERGES, True, {"head_ref": "main"}, False, "published from"),
     "in a fork, with read access": (
@@ -54,7 +54,8 @@ CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]
     ),
     "forbidden": (OUTDATED, MERGES, True, {"push_refused": REFUSED}, False, "no merges here"),
     "related to nothing": (
-        OUTDATED, Update(behind=True, problem="no *history*"), True, {}, False, r"no \*history\*",
+        OUTDATED, BaseUpdate(behind=True, problem="no *history*"), True, {}, False,
+        r"no \*history\*",
     ),
 }  # fmt: skip
 
@@ -150,7 +151,7 @@ def test_a_draft_that_is_proposed_to_two_bases_gets_neither_unasked() -> None:
 
 def test_a_long_list_of_conflicts_is_cut_and_counted() -> None:
     """Fails where a hostile package fills the comment."""
-    update = Update(behind=True, conflicts=(CLASH,) * 50, more=1000)
+    update = BaseUpdate(behind=True, conflicts=(CLASH,) * 50, more=1000)
     proposal = asked_for(changed(OUTDATED, update=update))
     replies = [each.body for each in decide(facts(proposal)) if isinstance(each, a.Reply)]
     [text] = [body for body in replies if "`/rebase` refused" in body]
@@ -177,7 +178,7 @@ def test_the_command_is_named_where_it_works(given: dict[str, Any], told: str) -
 
 
 @pytest.mark.parametrize("update", [MERGES, CLASHES, None])
-def test_all_that_asks_for_the_base_branch_asks_for_the_same(update: Update | None) -> None:
+def test_all_that_asks_for_the_base_branch_asks_for_the_same(update: BaseUpdate | None) -> None:
     """The short-cut names `/rebase` where it is known to be refused, beside what says "by hand"."""
     content = replace(OUTDATED.content, effect=Effect(conflicts=("net/core/a.yaml",)))
     p = changed(OUTDATED, update=update, content=content)

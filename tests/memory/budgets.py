@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.store.buckets import Buckets, Draw, Told
+from bot.store.buckets import Buckets, Draw, ReportedLimit
 from tests.memory.statements import Statements
 
 
@@ -19,7 +19,9 @@ class MemoryBudgets:
     statements: Statements
     _accounts: defaultdict[str, Buckets] = field(default_factory=lambda: defaultdict(Buckets))
 
-    async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
+    async def take(
+        self, account: str, draws: Sequence[Draw], told: Sequence[ReportedLimit] = ()
+    ) -> float:
         await self.statements.begin()
         return self._accounts[account].take(draws, told, self.statements.seconds())
 

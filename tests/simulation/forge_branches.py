@@ -22,7 +22,7 @@ from bot.forges.port import (
 )
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.git.objects import Ident, TagObject
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role as Level
 from bot.sandbox.records.repository import Release
@@ -169,7 +169,7 @@ class Branches(Asking):
                 raise plain("type is wrong" if there else "Object does not exist")
             who = Ident(*tag.tagger, tag.at)
             return git.write_tag(
-                Tag(
+                TagObject(
                     name=tag.name,
                     target=tag.target,
                     kind="commit",

@@ -16,7 +16,7 @@ from bot.forges.port import (
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.records.checks import Annotation
 from bot.sandbox.rules.accounts import Caller
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from bot.sayable import sayable
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import CheckRun, CheckState
@@ -144,10 +144,10 @@ class CheckRuns(Asking):
         return await self._get("rules", f"GET {REPO}/rules/branches/{{branch}}", read, branch)
 
 
-def _wish(body: Mapping[str, Any]) -> Wish:
+def _wish(body: Mapping[str, Any]) -> CheckRunFields:
     """What the body of a request asks of a check run."""
     output = body.get("output", {})
-    return Wish(
+    return CheckRunFields(
         name=body.get("name"),
         status=body.get("status"),
         conclusion=body.get("conclusion"),

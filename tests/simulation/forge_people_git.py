@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.git.port import GitRefusedError, Pushed, RefUpdate
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.git.objects import Ident, TagObject
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.repository import Repository
@@ -211,7 +211,7 @@ class Gitter:
             raise GitRefusedError("already exists")
         if text is not None:
             me = self._state.person(self.user)
-            made = Tag(name=name, target=commit, kind="commit", tagger=me, message=text)
+            made = TagObject(name=name, target=commit, kind="commit", tagger=me, message=text)
             target = self._mine(repo).write_tag(made)
         self._move({ref: target}, repo)
 

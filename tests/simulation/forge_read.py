@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.sandbox.git import history
-from bot.sandbox.git.objects import Commit, Tag
+from bot.sandbox.git.objects import Commit, TagObject
 from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository
 from tests.simulation.forge_git import MemoryGit
 
@@ -25,7 +25,7 @@ class MadeTag:
 
     name: str
     commit: str
-    object: Tag | None
+    object: TagObject | None
 
 
 class Reading:

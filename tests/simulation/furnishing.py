@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.clock import Clock
 from bot.forges.gitlab.deliveries import GitLabWebhooks
-from bot.forges.gitlab.hooks import PROJECT, HookSecrets, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner, HookSecrets
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import WebhookReader
 from bot.sandbox.faults.calls import Faults as ApiFaults
@@ -207,7 +207,7 @@ class AtGitLab:
             uuid="hook",
             created_at=state.now(),
             events=set(HEARD),
-            token=self._secrets.token(Speaker(PROJECT, self._repo.id)),
+            token=self._secrets.token(HookOwner(PROJECT, self._repo.id)),
         )
         self._repo.gitlab.hooks[hook.id] = hook
         return self._repo

@@ -186,7 +186,7 @@ class GitLabHands(Hands):
 
     def merge(self, who: str, pull: Pull, method: str = "merge") -> None:
         """As `Hands` has it: how is the project's to say, but for squashing."""
-        mr, wish = _mr(pull), merging.Wish(squash=method == "squash")
+        mr, wish = _mr(pull), merging.MergeOptions(squash=method == "squash")
         mr.preparing = False
         merge_status.read(self.state, mr)  # the page asks until it is known
         self._try(lambda: merging.merge(self.state, mr, self.user(who), wish))
@@ -201,7 +201,7 @@ class GitLabHands(Hands):
 
     def report(self, who: str, pull: Pull, context: str, state: str, text: str = "") -> None:
         """As `Hands` has it: anybody who may push, under any name."""
-        wish = pipelines.Wish(
+        wish = pipelines.StatusRequest(
             sha=pull.head_sha,
             state=_STATES.get(state, state),
             name=context,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any
 
-from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookSecrets, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookOwner, HookSecrets
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.accounts import User
 
@@ -33,7 +33,7 @@ class Templated(OutgoingHook):
         speaker: What the webhook is of.
     """
 
-    speaker: Speaker
+    speaker: HookOwner
 
     @property
     def is_of_another(self) -> bool:
@@ -68,8 +68,8 @@ def templated(
     project = named(hook)
     if project is None or drawn.random() >= OFTEN:
         return None
-    hers = Speaker(PROJECT, project), Speaker(PROJECT, HERS), Speaker(GROUP, HERS)
-    speaker = drawn.choice((*hers, Speaker(GROUP, group), INSTANCE))
+    hers = HookOwner(PROJECT, project), HookOwner(PROJECT, HERS), HookOwner(GROUP, HERS)
+    speaker = drawn.choice((*hers, HookOwner(GROUP, group), INSTANCE))
     key = f"hers-{drawn.getrandbits(64):016x}"
     headers = {
         **hook.headers,

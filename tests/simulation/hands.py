@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.git import trees
-from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.git.objects import Ident, TagObject
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.protection import QueueRule
@@ -191,7 +191,9 @@ class Hands(ABC):
         """Make an annotated tag, or move it."""
         git = self.state.git(self.repo)
         made = git.write_tag(
-            Tag(name=name, target=target, kind="commit", tagger=self._ident(who), message=message)
+            TagObject(
+                name=name, target=target, kind="commit", tagger=self._ident(who), message=message
+            )
         )
         self.push(who, f"refs/tags/{name}", made)
         return made

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.sandbox.git import trees
-from bot.sandbox.git.objects import Tag
+from bot.sandbox.git.objects import TagObject
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
 from tests.simulation.beyond import ZONE
@@ -288,7 +288,7 @@ def _tagged(play: Play, pull: Pull, _: Wish) -> None:
         _eve(h), h.fresh("up"), content(h.draw, UPSTREAM, sound=True), "x", onto=old.target
     )
     name = f"{UPSTREAM}/v{number}"
-    tag = Tag(name=name, target=sha, kind="commit", tagger=old.tagger, message=old.message)
+    tag = TagObject(name=name, target=sha, kind="commit", tagger=old.tagger, message=old.message)
     h.push(ADVERSARY, f"refs/tags/{name}", git.write_tag(tag))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.forges.gitlab import deliveries
-from bot.forges.gitlab.hooks import GROUP, PROJECT, Speaker
+from bot.forges.gitlab.hooks import GROUP, PROJECT, HookOwner
 from bot.forges.webhooks import WebhookError
 from bot.sandbox.faults.hooks import OutgoingHook
 from tests.simulation.gitlab_templates import HERS, Templated
@@ -52,12 +52,12 @@ def test_what_is_taken_for_another_project_is_found(
     there: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut compares no token: what the bot takes is then no violation."""
-    other = next(e for e in _said(there) if e.speaker == Speaker(PROJECT, HERS))
+    other = next(e for e in _said(there) if e.speaker == HookOwner(PROJECT, HERS))
     assert there._read(other) is None
     assert there._judge() == []
     whole = deliveries.read_verified
 
-    def believes(forge: str, headers: Any, body: bytes, me: Any, _: Speaker | None) -> Any:
+    def believes(forge: str, headers: Any, body: bytes, me: Any, _: HookOwner | None) -> Any:
         return whole(forge, headers, body, me, None)
 
     monkeypatch.setattr(deliveries, "read_verified", believes)

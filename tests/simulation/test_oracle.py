@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.git.objects import Ident, TagObject
 from bot.sandbox.records.repository import Pull
 from tests.simulation import setting
 from tests.simulation.history import Simulation
@@ -106,7 +106,7 @@ class Scene:
         who = Ident(user.name, user.email, state.now())
         target = pull.merge_commit_sha or ""
         made = git.write_tag(
-            Tag(name=name, target=target, kind="commit", tagger=who, message="m\n")
+            TagObject(name=name, target=target, kind="commit", tagger=who, message="m\n")
         )
         with self.simulation.forge.change():
             state.update_ref(repo, f"refs/tags/{name}", made, user)

@@ -15,7 +15,7 @@ from typing import Any
 import gitlab
 import requests
 
-from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner, OurHooks
 from lifecycle.messages.forges import GITLAB_PHRASES
 from tests.stories.people import PATIENCE, Person
 from tests.stories.seen import Board, Check, Made, Pull, Remark, Said
@@ -250,7 +250,7 @@ class GitLabPerson(Person):
 
     def makes_webhook(self, ours: OurHooks) -> None:
         """Have the project tell the bot, as `porchbot setup gitlab` does, and of jobs."""
-        settings = ours.settings(Speaker(PROJECT, self.project.id))
+        settings = ours.settings(HookOwner(PROJECT, self.project.id))
         self.project.hooks.create({**settings, "job_events": True})
 
     # --- what this person sees ---

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.sandbox.records.accounts import Role
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
@@ -109,7 +109,7 @@ def test_a_status_that_failed_beside_a_check_that_passed_is_seen(play: World) ->
     head = play.author.pull(number).head
     with state.lock:
         ci = state.register_app("other-ci", play.app.public_key, owner="owner")
-        wish = Wish(name="scan", status="completed", conclusion="success")
+        wish = CheckRunFields(name="scan", status="completed", conclusion="success")
         state.checks.create(play.repository, ci, head, wish)
     owner.reports(head, "scan", "failure")
     play.approver.says(number, "/approve")

@@ -5,7 +5,7 @@ import re
 import pytest
 from prometheus_client import generate_latest
 
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from tests.stories.calls import ISSUE_EDIT
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import boards, shows
@@ -146,6 +146,6 @@ def test_a_scanner_of_others_is_waited_for_and_nobody_elses_word_counts(staged: 
             scanner = state.register_app("my-scanner", "key", owner="owner")
             state.install(scanner, play.repository)
             state.checks.create(
-                play.repository, scanner, head, Wish(name="scan", conclusion="success")
+                play.repository, scanner, head, CheckRunFields(name="scan", conclusion="success")
             )
         play.author.waits_for_tag("net/core/v1")

@@ -9,9 +9,9 @@ from bot.forges.gitlab.hooks import (
     GROUP,
     INSTANCE,
     PROJECT,
+    HookOwner,
     HookSecrets,
     OurHooks,
-    Speaker,
 )
 from bot.sandbox.rules.context import FileChange
 from tests.stories.gitlab_people import NAME
@@ -49,7 +49,9 @@ def test_a_maintainer_of_one_project_says_nothing_of_another(play: World) -> Non
     to = OurHooks(ours.url.partition("?")[0], HookSecrets("gitlab", (SECRET.encode(),)))
     owner: Any = play.owner
     made = (
-        owner.client().projects.get(other.id).hooks.create(to.settings(Speaker(PROJECT, other.id)))
+        owner.client()
+        .projects.get(other.id)
+        .hooks.create(to.settings(HookOwner(PROJECT, other.id)))
     )
     play.author.pushes(BRANCH, package("net/core"))
     play.rests()
@@ -124,7 +126,7 @@ def test_a_groups_webhook_tells_of_its_projects_and_of_no_other(play: World) -> 
     group = owner.client().groups.get("team")
     (ours,) = _hooks(play, play.repository.id).values()
     to = OurHooks(ours.url.partition("?")[0], HookSecrets("gitlab", (SECRET.encode(),)))
-    made = group.hooks.create(to.settings(Speaker(GROUP, group.id)))
+    made = group.hooks.create(to.settings(HookOwner(GROUP, group.id)))
 
     there = owner.client().projects.get(inside.id)
     _pushes(there, BRANCH)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from lifecycle.identity import GITHUB
 from tests.stories.real import RealWorld
 from tests.stories.test_freezes import SCANNED
@@ -21,7 +21,7 @@ def scans(play: World, head: str) -> None:
     if play.name != GITHUB:
         play.owner.reports(head, "scan")
         return
-    state, wish = play.forge.state, Wish(name="scan", conclusion="success")
+    state, wish = play.forge.state, CheckRunFields(name="scan", conclusion="success")
     with state.lock:
         app = state.register_app("my-scanner", "key", owner="owner")
         state.install(app, play.repository)

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 import httpx
 import pytest
 
-from bot.forges.gitlab.hooks import PROJECT, HookSecrets, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner, HookSecrets
 from bot.http.webhooks import DEFAULT
 from bot.sandbox.faults.calls import LoggedCall
 from bot.settings import Settings, SettingsError
@@ -47,7 +47,7 @@ def shown(world: World, body: bytes, secret: str = SECRET) -> str:
     GitHub a signature by it."""
     if world.name == "gitlab":
         made = HookSecrets("gitlab", (secret.encode(),))
-        return made.token(Speaker(PROJECT, world.repository.id))
+        return made.token(HookOwner(PROJECT, world.repository.id))
     return signature(body, secret)
 
 

@@ -20,9 +20,18 @@ from typing import Any, BinaryIO, NoReturn, TypeAlias
 from bot.cli import halves, progress
 from cadlib.errors import PackageError, Place
 from cadlib.limits import PackageLimits
-from cadlib.yaml import DELETED, Deleted, EditError, FieldPath, Stream, TemplateError, Value, read
+from cadlib.yaml import (
+    DELETED,
+    Deleted,
+    EditError,
+    FieldPath,
+    Stream,
+    TemplatedFileError,
+    Value,
+    read,
+)
 from cadlib.yaml.bulk import Bulk, Edit, Serial, edit_one, read_one
-from cadlib.yaml.tree import Document, Extent, Text
+from cadlib.yaml.tree import Document, Extent, SourceText
 
 LEAST = 150_000
 """Bytes of files from which a child pays: forking and talking take about 10 ms, reading 15 MB/s
@@ -177,7 +186,7 @@ def _receive(source: BinaryIO) -> Any | None:
 # What is said of a file: a tuple for each document, or what is wrong with it.
 
 _ERRORS: dict[str, type[PackageError]] = {
-    kind.__name__: kind for kind in (PackageError, TemplateError, EditError)
+    kind.__name__: kind for kind in (PackageError, TemplatedFileError, EditError)
 }
 
 
@@ -213,7 +222,7 @@ def _arrived(told: Any, path: str, data: bytes, limits: PackageLimits) -> Stream
     def extent(position: int) -> Callable[[], Extent]:
         return lambda: near().documents[position].near
 
-    source = Text.of(path, data)
+    source = SourceText.of(path, data)
     documents = tuple(
         Document(value, empty, template, index, source, extent(position))
         for position, (value, empty, template, index) in enumerate(told)

@@ -14,7 +14,7 @@ from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import PackageMerge
 from lifecycle.messages import making
 from lifecycle.messages import upstreams as texts
-from lifecycle.upstreams.graph import Update
+from lifecycle.upstreams.graph import UpgradeStatus
 from lifecycle.upstreams.locations import locate
 
 FetchHere = Callable[[Fetch], Fetched]
@@ -48,7 +48,9 @@ def upgraded(package: str, here: Files, ref: str, fetch: FetchHere) -> PackageMe
         return made
 
 
-def conflicts(found: Sequence[SourceRepository], updates: Sequence[Update]) -> dict[Update, str]:
+def conflicts(
+    found: Sequence[SourceRepository], updates: Sequence[UpgradeStatus]
+) -> dict[UpgradeStatus, str]:
     """Return what an upgrade to the newest revision of each package's upstream would come to.
 
     Args:
@@ -60,7 +62,7 @@ def conflicts(found: Sequence[SourceRepository], updates: Sequence[Update]) -> d
     """
     known: dict[tuple[str, ...], str] = {}
     behind = [each for each in updates if each.newer]
-    told: dict[Update, str] = {}
+    told: dict[UpgradeStatus, str] = {}
     for count, each in enumerate(behind, start=1):
         progress.at(f"merging {count} of {len(behind)}: {each.package.path or 'the root package'}")
         told[each] = _conflicts(found, each, known)
@@ -68,7 +70,7 @@ def conflicts(found: Sequence[SourceRepository], updates: Sequence[Update]) -> d
 
 
 def _conflicts(
-    found: Sequence[SourceRepository], update: Update, known: dict[tuple[str, ...], str]
+    found: Sequence[SourceRepository], update: UpgradeStatus, known: dict[tuple[str, ...], str]
 ) -> str:
     by_place = {each.place: each for each in found}
     home, there = by_place[update.package.place], by_place.get(update.upstream.package.place)

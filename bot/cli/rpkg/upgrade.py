@@ -15,7 +15,7 @@ from lifecycle import names
 from lifecycle.selectors.marks import PackageSelector
 from lifecycle.spelling import in_line as shown
 from lifecycle.upstreams import graph as graphs
-from lifecycle.upstreams.graph import Package, Update
+from lifecycle.upstreams.graph import Package, UpgradeStatus
 
 _UPSTREAM = ("PACKAGE REVISION", "UPSTREAM REPOSITORY", "UPSTREAM UPDATES", "CONFLICTS")
 _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "CONFLICTS")
@@ -116,7 +116,7 @@ def _revision_of(args: tuple[str, ...]) -> int:
     return int(number)
 
 
-def _updates(found: Sequence[SourceRepository]) -> tuple[Update, ...]:
+def _updates(found: Sequence[SourceRepository]) -> tuple[UpgradeStatus, ...]:
     """How each package stands that has an upstream."""
     graph, by_place = sources.graph_of(found), {each.place: each for each in found}
     if not graph.upstreams:
@@ -130,7 +130,7 @@ def _updates(found: Sequence[SourceRepository]) -> tuple[Update, ...]:
     return graphs.updates(graph, releases)
 
 
-def _upstream(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
+def _upstream(found: Sequence[SourceRepository], updates: Sequence[UpgradeStatus]) -> Iterator[str]:
     conflicts = dry.conflicts(found, updates)
     rows = [
         (
@@ -152,7 +152,9 @@ def _listed(newer: Sequence[int]) -> str:
     return f"{', '.join(shown[:3])}, ..., {shown[-1]} ({len(shown)} revisions)"
 
 
-def _downstream(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
+def _downstream(
+    found: Sequence[SourceRepository], updates: Sequence[UpgradeStatus]
+) -> Iterator[str]:
     conflicts = dry.conflicts(found, updates)
     rows = [
         (
@@ -170,12 +172,12 @@ def _downstream(found: Sequence[SourceRepository], updates: Sequence[Update]) ->
         yield "All downstream packages are up to date."
 
 
-def _is_read(found: Sequence[SourceRepository], update: Update) -> bool:
+def _is_read(found: Sequence[SourceRepository], update: UpgradeStatus) -> bool:
     """Whether the revisions of what a package was made from are known."""
     return any(each.place == update.upstream.package.place for each in found)
 
 
-def _unread(found: Sequence[SourceRepository], updates: Sequence[Update]) -> Iterator[str]:
+def _unread(found: Sequence[SourceRepository], updates: Sequence[UpgradeStatus]) -> Iterator[str]:
     """What is said of upstreams that nobody read, and of which no updates are known."""
     places = {u.upstream.package.place for u in updates if not _is_read(found, u)}
     if places:

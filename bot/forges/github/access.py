@@ -11,7 +11,7 @@ from bot.forges.github.http import Clients, JSONObject
 from bot.forges.port import BotIdentity
 
 
-class Access(Protocol):
+class ForgeCredentials(Protocol):
     """What requests about one repository need to know of who sends them."""
 
     @property
@@ -39,12 +39,12 @@ class Access(Protocol):
 
 
 class OneToken:
-    """Clients with one token for whatever is asked; the part of `Access` that follows from that.
+    """Clients with one token for whatever is asked; the part of `ForgeCredentials` that is so then.
 
     Args:
         api_url: Where GitHub's REST API answers.
         token: Of an account.
-        instance: See `Access`.
+        instance: See `ForgeCredentials`.
         account: Whose requests are counted with these; None counts nothing.
         clock: For when answers came.
         offload: Where requests wait for their answers.

@@ -37,7 +37,7 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
 class AppClients:
     """The App, with a pool of clients for itself and one for each installation.
 
-    Implements `Access`.
+    Implements `ForgeCredentials`.
 
     Args:
         api_url: Where GitHub's REST API answers.

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import quote
 
-from bot.forges.github.access import Access
+from bot.forges.github.access import ForgeCredentials
 from bot.forges.github.http import Clients, JSONObject, call, pages
 from bot.forges.github.limits import Cost
 from bot.forges.port import ForgeRefusedError, Repository
@@ -21,7 +21,7 @@ class Calls:
         pool: Clients with the token of its installation.
     """
 
-    def __init__(self, app: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         self._app = app
         self._pool = pool
         self._repository = repository
@@ -29,7 +29,7 @@ class Calls:
         self._path = f"/repositories/{repository.id.number}"
 
     @property
-    def access(self) -> Access:
+    def access(self) -> ForgeCredentials:
         """Who asks."""
         return self._app
 

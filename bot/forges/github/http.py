@@ -45,7 +45,7 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 
 __all__ = ["ask", "call", "send"]
 
@@ -146,7 +146,7 @@ class Clients(Pool[_Client, GitHubAnswer, Cost]):
         """As `Pool` has it."""
         return limits.draws(cost, moments=self._moments)
 
-    def left(self, headers: Mapping[str, str]) -> Told | None:
+    def left(self, headers: Mapping[str, str]) -> ReportedLimit | None:
         """As `Pool` has it."""
         metrics.BUDGETS.told(id(self), headers)
         return limits.told(headers, self.time.now().timestamp())

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from bot.forges.exchange import given_at
-from bot.store.buckets import WINDOW, Bucket, Draw, Told
+from bot.store.buckets import WINDOW, Bucket, Draw, ReportedLimit
 from fnrunner import urls
 
 REST_HOUR = Bucket("core", 5_000)
@@ -57,7 +57,7 @@ def draws(cost: Cost, *, moments: bool) -> tuple[Draw, ...]:
     return tuple(d for d in cost.value if moments or not d.bucket.rate)
 
 
-def told(headers: Mapping[str, str], now: float) -> Told | None:
+def told(headers: Mapping[str, str], now: float) -> ReportedLimit | None:
     """Read what an answer says is left; None when it says nothing of that.
 
     Args:
@@ -69,7 +69,9 @@ def told(headers: Mapping[str, str], now: float) -> Told | None:
     if resource not in _HOURLY or not all(number.isdecimal() for number in numbers):
         return None
     limit, left, reset = (float(number) for number in numbers)
-    return Told(resource, limit, left, min(WINDOW, max(0.0, reset - given_at(headers, now))))
+    return ReportedLimit(
+        resource, limit, left, min(WINDOW, max(0.0, reset - given_at(headers, now)))
+    )
 
 
 def pause(headers: Mapping[str, str], now: float) -> float:

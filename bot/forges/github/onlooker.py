@@ -12,13 +12,13 @@ from bot.forges.port import BotIdentity, ForgeMissingError, Repository
 
 
 class Onlooker(OneToken):
-    """A person with a token of their own; implements `Access`.
+    """A person with a token of their own; implements `ForgeCredentials`.
 
     Args:
         api_url: Where GitHub's REST API answers.
         token: The person's; one that can only read will do.
         slug: Of the bot's App, as in its address.
-        instance: See `Access`.
+        instance: See `ForgeCredentials`.
     """
 
     def __init__(self, api_url: str, token: str, slug: str, *, instance: str = "") -> None:

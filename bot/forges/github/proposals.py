@@ -6,7 +6,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bot.forges.github import merging, people
-from bot.forges.github.access import Access
+from bot.forges.github.access import ForgeCredentials
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, call_unless, graphql, pages
@@ -39,7 +39,7 @@ DRAFT, NO_DRAFTS = "Draft: ", "draft pull requests are not supported"
 class PullRequests(Calls):
     """Pull requests of one repository."""
 
-    def __init__(self, app: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(app, repository, pool)
         self._nodes: dict[int, str] = {}
         self._titles: dict[int, str] = {}

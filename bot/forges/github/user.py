@@ -34,7 +34,7 @@ class TokenAbout:
 
 
 class UserClients(OneToken):
-    """A machine user; implements `Access`.
+    """A machine user; implements `ForgeCredentials`.
 
     Args:
         api_url: Where GitHub's REST API answers.
@@ -45,7 +45,7 @@ class UserClients(OneToken):
         clock: For when answers came.
         offload: Where requests wait for their answers.
         budgets: What all replicas may ask; None asks without limit.
-        instance: See `Access`.
+        instance: See `ForgeCredentials`.
     """
 
     def __init__(

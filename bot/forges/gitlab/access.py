@@ -6,7 +6,7 @@ from typing import Protocol
 from bot.forges.port import BotIdentity
 
 
-class Access(Protocol):
+class ForgeCredentials(Protocol):
     """What requests about one project need to know of who sends them."""
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.forges.gitlab import speech
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.http import Clients, GitLabAnswer, ask, call
 from bot.forges.gitlab.limits import Cost
 from bot.forges.gitlab.pages import pages
@@ -31,7 +31,7 @@ class Calls:
     checks_hold_text = False
     """A commit status is a line: the rest stands in the summary, and at the lines it is about."""
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         self._access = access
         self._pool = pool
         self._repository = repository

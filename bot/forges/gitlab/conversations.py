@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.forges.gitlab import notes as reading
 from bot.forges.gitlab import speech, talk
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import place
 from bot.forges.gitlab.fields import is_us
 from bot.forges.gitlab.http import Clients, JSONObject, call, failure
@@ -42,7 +42,7 @@ class _Versions:
 class Conversations(MergeRequests):
     """Merge requests of one project, and what is said on them."""
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._kept: dict[int, _Versions] = {}
         self._at_lines: dict[int, str] = {}

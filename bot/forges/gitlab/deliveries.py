@@ -17,7 +17,7 @@ import structlog
 from bot.clock import SYSTEM, Clock
 from bot.forges.gitlab import events
 from bot.forges.gitlab.events import Event
-from bot.forges.gitlab.hooks import GROUP, PROJECT, Speaker
+from bot.forges.gitlab.hooks import GROUP, PROJECT, HookOwner
 from bot.forges.gitlab.signature import Secrets
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import (
@@ -106,7 +106,7 @@ def read_verified(
     headers: Mapping[str, str],
     body: bytes,
     me: BotIdentity | None,
-    speaker: Speaker | None,
+    speaker: HookOwner | None,
 ) -> Delivery:
     """Say what to look at again, of a delivery that was verified.
 
@@ -126,9 +126,9 @@ def read_verified(
     return read_with(event.kind or "GitLab", lambda: _delivery(event, headers, me, speaker))
 
 
-def stored_speaker(headers: Mapping[str, str]) -> Speaker | None:
+def stored_speaker(headers: Mapping[str, str]) -> HookOwner | None:
     """Whose webhook sent what is stored with these headers; None as in `read_verified`."""
-    return Speaker.of(headers.get(SPEAKER, ""))
+    return HookOwner.of(headers.get(SPEAKER, ""))
 
 
 def delivery_id(headers: Mapping[str, str], body: bytes) -> str:
@@ -149,7 +149,7 @@ def delivery_id(headers: Mapping[str, str], body: bytes) -> str:
 
 
 def _delivery(
-    event: Event, headers: Mapping[str, str], me: BotIdentity | None, speaker: Speaker | None
+    event: Event, headers: Mapping[str, str], me: BotIdentity | None, speaker: HookOwner | None
 ) -> Delivery:
     about = event.repository
     if speaker and speaker.kind == PROJECT and about and about.number != speaker.number:

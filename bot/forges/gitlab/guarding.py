@@ -10,7 +10,7 @@ https://docs.gitlab.com/api/protected_tags/, https://docs.gitlab.com/api/project
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, OurHooks, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookOwner, OurHooks
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.levels import DEVELOPER
 from bot.forges.gitlab.setting_key import TITLE, holding, let_in, only_key
@@ -90,7 +90,7 @@ def lacking(given: Guarded) -> Iterator[Drift]:
 
 
 def _hooks(given: Guarded) -> Iterator[Drift]:
-    ours, speaker = given.ours, Speaker(PROJECT, int(given.about["id"]))
+    ours, speaker = given.ours, HookOwner(PROJECT, int(given.about["id"]))
     if given.hooks is None or ours is None or not ours.url:
         return
     found = [hook for hook in given.hooks if ours.is_ours(hook)]
@@ -120,7 +120,7 @@ def of_many(
     for hook in hooks if ours is not None and ours.url else ():
         if ours is None or not ours.is_ours(hook):
             continue
-        speaker = Speaker(GROUP, int(hook["group_id"])) if name else INSTANCE
+        speaker = HookOwner(GROUP, int(hook["group_id"])) if name else INSTANCE
         if otherwise := ours.otherwise(hook, speaker):
             whose = f"the group {name}" if name else "the whole instance"
             old = "with a secret that is not its own, or an old one" if "url" in otherwise else ""
@@ -136,7 +136,7 @@ def of_many(
             )
 
 
-def _hook(given: Guarded, hook: JSONObject, ours: OurHooks, speaker: Speaker) -> Iterator[Drift]:
+def _hook(given: Guarded, hook: JSONObject, ours: OurHooks, speaker: HookOwner) -> Iterator[Drift]:
     place, path = f"The webhook of {given.name}", f"{given.path}/hooks/{hook['id']}"
     mend = Mend("PUT", path, ours.settings(speaker))
     otherwise = ours.otherwise(hook, speaker)

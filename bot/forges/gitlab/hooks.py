@@ -56,7 +56,7 @@ _SPEAKER = re.compile(r"(project|group|system)-(0|[1-9][0-9]{0,17})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class HookOwner:
     """What a webhook is of: a project, a group, or the instance.
 
     Attributes:
@@ -71,13 +71,13 @@ class Speaker:
         return f"{self.kind}-{self.number}"
 
     @classmethod
-    def of(cls, text: str) -> "Speaker | None":
+    def of(cls, text: str) -> "HookOwner | None":
         """Read it back; None for another text."""
         found = _SPEAKER.fullmatch(text)
         return cls(found[1], int(found[2])) if found else None
 
 
-INSTANCE: Final = Speaker(SYSTEM, 0)
+INSTANCE: Final = HookOwner(SYSTEM, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +93,30 @@ class HookSecrets:
     forge: str
     roots: tuple[bytes, ...] = field(repr=False)
 
-    def token(self, speaker: Speaker) -> str:
+    def token(self, speaker: HookOwner) -> str:
         """What `X-Gitlab-Token` is to say."""
         return f"{speaker}-{self._made(self.roots[0], 'token', speaker).hex()}"
 
-    def signing_token(self, speaker: Speaker) -> str:
+    def signing_token(self, speaker: HookOwner) -> str:
         """What is to sign, where GitLab signs: `whsec_` and Base64."""
         made = self._made(self.roots[0], "signature", speaker)
         return f"whsec_{base64.b64encode(made).decode()}"
 
-    def signing_keys(self, speaker: Speaker) -> list[bytes]:
+    def signing_keys(self, speaker: HookOwner) -> list[bytes]:
         """The keys of what may have signed."""
         return [self._made(root, "signature", speaker) for root in self.roots]
 
-    def speaker(self, token: str) -> Speaker | None:
+    def speaker(self, token: str) -> HookOwner | None:
         """Who speaks by a token; None where we made no such token."""
         found = _TOKEN.fullmatch(token)
-        speaker = Speaker.of(found[1]) if found else None
+        speaker = HookOwner.of(found[1]) if found else None
         if found is None or speaker is None:
             return None
         wanted = (self._made(root, "token", speaker).hex() for root in self.roots)
         fits = sum(hmac.compare_digest(found[2], each) for each in wanted)
         return speaker if fits else None
 
-    def address(self, url: str, speaker: Speaker) -> str:
+    def address(self, url: str, speaker: HookOwner) -> str:
         """Where its deliveries go: what its secret is made for, and of which of ours.
 
         Args:
@@ -126,7 +126,7 @@ class HookSecrets:
         shown = _shown(self._made(self.roots[0], "name", INSTANCE))
         return f"{url}?for={speaker}&secret={shown}"
 
-    def _made(self, root: bytes, what: str, speaker: Speaker) -> bytes:
+    def _made(self, root: bytes, what: str, speaker: HookOwner) -> bytes:
         said = f"porchbot webhook\n{self.forge}\n{what}\n{speaker}"
         return hmac.digest(root, said.encode(), hashlib.sha256)
 
@@ -164,7 +164,7 @@ class OurHooks:
         """Whether a webhook goes to us, as old as it may be."""
         return str(hook.get("url") or "").partition("?")[0] == self.url
 
-    def shown(self, speaker: Speaker) -> dict[str, object]:
+    def shown(self, speaker: HookOwner) -> dict[str, object]:
         """How a webhook is to be set, as far as GitLab shows it."""
         events = SYSTEM_EVENTS if speaker.kind == SYSTEM else EVENTS
         more = {} if speaker.kind == SYSTEM else _UNCHANGED
@@ -175,7 +175,7 @@ class OurHooks:
             **more,
         }
 
-    def settings(self, speaker: Speaker) -> dict[str, object]:
+    def settings(self, speaker: HookOwner) -> dict[str, object]:
         """All that a webhook is to be set to."""
         hidden = {
             "token": self.secrets.token(speaker),
@@ -183,7 +183,7 @@ class OurHooks:
         }
         return {**self.shown(speaker), **hidden}
 
-    def otherwise(self, hook: Mapping[str, Any], speaker: Speaker) -> list[str]:
+    def otherwise(self, hook: Mapping[str, Any], speaker: HookOwner) -> list[str]:
         """What of a webhook is set otherwise, by GitLab's names; a version shows what it knows."""
         wanted = {**self.shown(speaker), **_HIDDEN}
         told = {name: "" if hook[name] is None else hook[name] for name in wanted if name in hook}

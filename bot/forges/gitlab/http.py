@@ -30,7 +30,7 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 from fnrunner import urls
 
 __all__ = ["ask", "call", "send"]
@@ -221,7 +221,7 @@ class Clients(Pool[_Client, GitLabAnswer, Cost]):
         """As `Pool` has it."""
         return limits.draws(cost, service=self._service)
 
-    def left(self, headers: Mapping[str, str]) -> Told | None:
+    def left(self, headers: Mapping[str, str]) -> ReportedLimit | None:
         """As `Pool` has it."""
         return limits.told(headers, self.time.now().timestamp())
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from bot.forges.exchange import given_at
-from bot.store.buckets import WINDOW, Bucket, Draw, Told
+from bot.store.buckets import WINDOW, Bucket, Draw, ReportedLimit
 from fnrunner import urls
 
 REQUESTS = Bucket("gitlab-requests", 1_000_000)
@@ -48,7 +48,7 @@ def draws(cost: Cost, *, service: bool) -> tuple[Draw, ...]:
     return (Draw(REQUESTS, 1), *notes)
 
 
-def told(headers: Mapping[str, str], now: float) -> Told | None:
+def told(headers: Mapping[str, str], now: float) -> ReportedLimit | None:
     """Read what an answer says is left; None when it says nothing of that.
 
     Args:
@@ -59,7 +59,7 @@ def told(headers: Mapping[str, str], now: float) -> Told | None:
     if not all(number.isdecimal() for number in numbers):
         return None
     limit, left, reset = (float(number) for number in numbers)
-    return Told(REQUESTS.name, limit, left, _until(reset, headers, now))
+    return ReportedLimit(REQUESTS.name, limit, left, _until(reset, headers, now))
 
 
 def pause(headers: Mapping[str, str], now: float) -> float:

@@ -21,7 +21,7 @@ import structlog
 from bot.forges.gitlab import pages as paging
 from bot.forges.gitlab.deliveries import delivery_id, read_verified
 from bot.forges.gitlab.events import is_heard, kind_of
-from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner, OurHooks
 from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject, call
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
@@ -176,7 +176,7 @@ class DeliveryLog:
             )
         headers, body = _sent(tried)
         try:
-            me, speaker = await self._user.identity(), Speaker(PROJECT, place.project)
+            me, speaker = await self._user.identity(), HookOwner(PROJECT, place.project)
             delivery = read_verified(self._user.name, headers, body, me, speaker)
         except WebhookError as error:
             log.warning("logged delivery not read", number=number, reason=str(error))
@@ -210,7 +210,7 @@ class DeliveryLog:
             return []
         if ours is None:
             return [int(hook["id"]) for hook in found]
-        speaker = Speaker(PROJECT, project.id.number)
+        speaker = HookOwner(PROJECT, project.id.number)
         for hook in found:
             at = f"{path}/{hook['id']}"
             if off := ours.otherwise(hook, speaker):

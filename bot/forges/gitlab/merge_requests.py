@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import Calls, Query
 from bot.forges.gitlab.fields import person, time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
@@ -70,7 +70,7 @@ class Shown:
 class MergeRequests(Calls):
     """Merge requests of one project."""
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._shown: dict[int, Shown] = {}
         self._of_head: dict[Sha, set[int]] = {}

@@ -13,7 +13,7 @@ from fnrunner import urls
 
 
 class GitLabOnlooker(GitLabUser):
-    """A person with a token of their own; implements `bot.forges.gitlab.access.Access`.
+    """A person with a token of their own; implements `bot.forges.gitlab.access.ForgeCredentials`.
 
     Args:
         name: As `GitLabUser` has it.

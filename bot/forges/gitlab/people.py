@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bot.forges.coauthors import coauthors, is_forge
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import is_token, time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
@@ -49,7 +49,7 @@ Accounts = dict[str, tuple[str, int]]
 class People(Calls):
     """Roles, teams and authors of one project."""
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._machines: dict[int, bool] = {}
 

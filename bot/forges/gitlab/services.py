@@ -12,7 +12,7 @@ https://docs.gitlab.com/user/project/merge_requests/status_checks/
 """
 
 from bot.forges.gitlab import pipelines
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import place
 from bot.forges.gitlab.http import Clients, JSONObject, failure
 from bot.forges.gitlab.merge_requests import MOST_SHOWN, Shown
@@ -34,7 +34,7 @@ _STATES = {_PASSED: CheckState.SUCCESS, "failed": CheckState.FAILURE}
 class ServiceChecks(Threads):
     """External status checks of one project, where it has them."""
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._has_services = False
         self._binds = False

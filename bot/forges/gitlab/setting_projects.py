@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
-from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, OurHooks, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookOwner, OurHooks
 from bot.forges.gitlab.http import Clients, ask, failure, send
 
 MAINTAINER: Final = 40
@@ -77,9 +77,9 @@ class ProjectOrGroup:
         return str(self.about.get("path_with_namespace") or self.about["full_path"])
 
     @property
-    def speaker(self) -> Speaker:
+    def speaker(self) -> HookOwner:
         """What its webhook is of."""
-        return Speaker(PROJECT if self.kind == "projects" else GROUP, int(self.about["id"]))
+        return HookOwner(PROJECT if self.kind == "projects" else GROUP, int(self.about["id"]))
 
 
 def entries(
@@ -145,7 +145,7 @@ class PlaceSetup:
         """Give the instance a system hook, for pushes of more than three branches or tags."""
         self._hook(self._owner.url, "/hooks", ours, INSTANCE)
 
-    def _hook(self, name: str, path: str, ours: OurHooks, speaker: Speaker) -> None:
+    def _hook(self, name: str, path: str, ours: OurHooks, speaker: HookOwner) -> None:
         what = f"the webhook of {name} to {ours.url}"
         listed = entries(self._owner, f"read {what}", path)
         there = next((each for each in listed if ours.is_ours(each)), None)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot.clock import SYSTEM, Clock
-from bot.forges.gitlab.hooks import HookSecrets, Speaker
+from bot.forges.gitlab.hooks import HookOwner, HookSecrets
 from bot.forges.webhooks import MOST_HEADER, DeliverySignature, WebhookError
 
 SKEW = timedelta(minutes=5)
@@ -64,7 +64,7 @@ class Secrets:
             _check_token(headers.get("x-gitlab-token", ""), self._tokens)
         return _Shown()
 
-    def speaker(self, headers: Mapping[str, str]) -> Speaker | None:
+    def speaker(self, headers: Mapping[str, str]) -> HookOwner | None:
         """Whose webhook has the token; None for one that has none of its own.
 
         Args:

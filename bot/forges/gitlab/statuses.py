@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from bot.forges.gitlab import pipelines
-from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.fields import is_us, time
 from bot.forges.gitlab.http import Clients, GitLabAnswer, JSONObject, failure
 from bot.forges.gitlab.services import SERVICES, ServiceChecks
@@ -89,7 +89,7 @@ class StatusChecks(ServiceChecks):
 
     _read_last: tuple[Sha, _Read] | None = None
 
-    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+    def __init__(self, access: ForgeCredentials, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._in_forks: dict[int, CheckState] = {}
         self._seen: dict[Sha, _Seen] = {}

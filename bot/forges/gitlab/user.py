@@ -39,7 +39,7 @@ class TokenAbout:
 
 
 class GitLabUser:
-    """The account; implements `bot.forges.gitlab.access.Access`.
+    """The account; implements `bot.forges.gitlab.access.ForgeCredentials`.
 
     Args:
         name: Of the instance, as keys and records have it.

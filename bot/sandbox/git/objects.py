@@ -45,7 +45,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class TagObject:
     """An annotated tag object; `kind` is what it points at."""
 
     name: str
@@ -83,10 +83,10 @@ def read_commit(sha: str, content: bytes) -> Commit:
     )
 
 
-def read_tag(content: bytes) -> Tag:
+def read_tag(content: bytes) -> TagObject:
     """Parse a tag object; a tag without tagger (very old ones) gets an empty one."""
     headers, message = _split(content)
-    return Tag(
+    return TagObject(
         name=_one(headers, b"tag"),
         target=_one(headers, b"object"),
         kind=_one(headers, b"type"),
@@ -128,7 +128,7 @@ def commit_bytes(
     return ("\n".join(lines) + "\n\n" + message).encode()
 
 
-def tag_bytes(tag: Tag) -> bytes:
+def tag_bytes(tag: TagObject) -> bytes:
     """A tag object's content."""
     lines = [f"object {tag.target}", f"type {tag.kind}", f"tag {tag.name}"]
     text = tag.message if tag.message.endswith("\n") else tag.message + "\n"

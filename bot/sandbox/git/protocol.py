@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.sandbox.git.diffs import FileDiff
-from bot.sandbox.git.objects import Commit, Ident, Tag, TreeEntry
+from bot.sandbox.git.objects import Commit, Ident, TagObject, TreeEntry
 from bot.sandbox.records.refs import RefChange
 
 
@@ -69,7 +69,7 @@ class Git(Protocol):
         """How many commits the longest line of ancestors of a commit holds, itself counted."""
         ...
 
-    def tag(self, sha: str) -> Tag:
+    def tag(self, sha: str) -> TagObject:
         """Read an annotated tag."""
         ...
 
@@ -93,7 +93,7 @@ class Git(Protocol):
         """Store a commit."""
         ...
 
-    def write_tag(self, tag: Tag) -> str:
+    def write_tag(self, tag: TagObject) -> str:
         """Store an annotated tag object (no ref)."""
         ...
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import objects
-from bot.sandbox.git.objects import Commit, Tag, TreeEntry
+from bot.sandbox.git.objects import Commit, TagObject, TreeEntry
 from bot.sandbox.git.protocol import NewCommit
 
 
@@ -57,7 +57,7 @@ class StoredObjects(ABC):
             waiting += missing
         return known[sha]
 
-    def tag(self, sha: str) -> Tag:
+    def tag(self, sha: str) -> TagObject:
         """Read an annotated tag."""
         return objects.read_tag(self._content(sha, "tag"))
 
@@ -86,7 +86,7 @@ class StoredObjects(ABC):
         )
         return self._write("commit", content)
 
-    def write_tag(self, tag: Tag) -> str:
+    def write_tag(self, tag: TagObject) -> str:
         """Store an annotated tag object."""
         return self._write("tag", objects.tag_bytes(tag))
 

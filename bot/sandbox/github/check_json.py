@@ -8,7 +8,7 @@ from bot.sandbox.api import Links
 from bot.sandbox.github import commit_json, pull_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json, stamp, stamp_or_none
-from bot.sandbox.records.checks import Status
+from bot.sandbox.records.checks import CommitStatus
 from bot.sandbox.records.repository import CheckRun, CheckSuite, Repository
 from bot.sandbox.rules import checks as rules
 from bot.sandbox.rules.ids import node_id
@@ -120,7 +120,7 @@ def check_annotations(links: Links, run: CheckRun) -> list[Json]:
     ]
 
 
-def status(links: Links, repo: Repository, made: Status, *, simple: bool = False) -> Json:
+def status(links: Links, repo: Repository, made: CommitStatus, *, simple: bool = False) -> Json:
     """Schema `status`, or `simple-commit-status` inside a combined status."""
     whole: Json = {
         "url": f"{basic.repo_url(links, repo)}/statuses/{made.sha}",

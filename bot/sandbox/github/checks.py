@@ -9,7 +9,7 @@ from bot.sandbox.github import check_json
 from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.checks import Annotation
 from bot.sandbox.records.repository import CheckRun, CheckSuite
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 
 _REPO = "/repos/{owner}/{repo}"
 _RUN = f"{_REPO}/check-runs/{{check_run_id}}"
@@ -114,7 +114,7 @@ def create_status(request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
-def _wish(request: ApiRequest) -> Wish:
+def _wish(request: ApiRequest) -> CheckRunFields:
     fields, output = request.fields, request.fields.inner("output")
     if output is not None:
         lacking = [name for name in ("title", "summary") if name not in output]
@@ -125,7 +125,7 @@ def _wish(request: ApiRequest) -> Wish:
         {key: action.required(key) for key in ("label", "description", "identifier")}
         for action in fields.objects("actions")
     ]
-    return Wish(
+    return CheckRunFields(
         name=fields.text("name"),
         status=fields.text("status"),
         conclusion=fields.text("conclusion"),

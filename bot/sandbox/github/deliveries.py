@@ -45,7 +45,7 @@ _OWNER_ONLY = ("rerequested", "requested", "requested_action")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class WebhookTarget:
     """Where deliveries go: the webhook of an App, a repository or an organization."""
 
     id: int
@@ -106,7 +106,7 @@ class DeliveryPublisher:
                 "id": installation.id,
                 "node_id": github_events.installation_node_id(installation),
             }
-            target = Target(
+            target = WebhookTarget(
                 id=app.hook_id,
                 url=app.webhook_url or "",
                 secret=app.webhook_secret,
@@ -141,7 +141,9 @@ class DeliveryPublisher:
             payload["organization"] = basic.organization(self._links, hook.account)
         self._make(_target(hook), "ping", None, payload)
 
-    def _make(self, target: Target, kind: str, action: str | None, payload: dict[str, Any]) -> None:
+    def _make(
+        self, target: WebhookTarget, kind: str, action: str | None, payload: dict[str, Any]
+    ) -> None:
         delivery = self._delivery(target, kind, action, payload)
         for observer in self.observers:
             observer(kind, delivery.headers, payload)
@@ -167,7 +169,7 @@ class DeliveryPublisher:
         return kind in installation.events and granted(installation.permissions, _PERMISSION[kind])
 
     def _delivery(
-        self, target: Target, kind: str, action: str | None, payload: dict[str, Any]
+        self, target: WebhookTarget, kind: str, action: str | None, payload: dict[str, Any]
     ) -> OutgoingHook:
         body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
         guid = self._guid()
@@ -200,10 +202,10 @@ class DeliveryPublisher:
         )
 
 
-def _target(hook: RepoHook | OrgHook) -> Target:
+def _target(hook: RepoHook | OrgHook) -> WebhookTarget:
     kind, owner = (
         ("repository", hook.repo.id)
         if isinstance(hook, RepoHook)
         else ("organization", hook.account.id)
     )
-    return Target(id=hook.id, url=hook.url, secret=hook.secret, kind=kind, owner_id=owner)
+    return WebhookTarget(id=hook.id, url=hook.url, secret=hook.secret, kind=kind, owner_id=owner)

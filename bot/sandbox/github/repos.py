@@ -10,7 +10,7 @@ from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Ident, Tag, TreeEntry
+from bot.sandbox.git.objects import Ident, TagObject, TreeEntry
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
@@ -227,7 +227,7 @@ def create_tag(request: ApiRequest) -> ApiResponse:
         raise plain("Object does not exist" if git.kind(target) is None else "type is wrong")
     user = request.user
     tagger = person(request, "tagger") or request.state.person(user)
-    tag = Tag(
+    tag = TagObject(
         name=request.required("tag"),
         target=target,
         kind=kind,
@@ -247,7 +247,7 @@ def get_tag(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=_tag(request, sha, git.tag(sha)))
 
 
-def _tag(request: ApiRequest, sha: str, tag: Tag) -> basic.Json:
+def _tag(request: ApiRequest, sha: str, tag: TagObject) -> basic.Json:
     url = basic.repo_url(request.links, request.repo)
     return {
         "node_id": f"TA_{sha}",

@@ -11,7 +11,7 @@ from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.git import history
-from bot.sandbox.git.objects import Tag
+from bot.sandbox.git.objects import TagObject
 from bot.sandbox.gitlab import commit_json, protection
 from bot.sandbox.gitlab.errors import bad_request, forbidden, missing, not_allowed
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, listed, route
@@ -122,7 +122,7 @@ def create_tag(request: ApiRequest) -> ApiResponse:
         raise forbidden("You are not allowed to create this tag as it is protected.")
     message = request.input.text("message")
     if message:
-        made = Tag(
+        made = TagObject(
             name=name,
             target=sha,
             kind="commit",

@@ -15,7 +15,7 @@ from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab import merge_request_json as more
 from bot.sandbox.gitlab import note_json as talk
 from bot.sandbox.gitlab import status_json
-from bot.sandbox.gitlab.deliveries import Told, payload
+from bot.sandbox.gitlab.deliveries import HookEvent, payload
 from bot.sandbox.gitlab.json import Json, hook_stamp
 from bot.sandbox.gitlab.rules import merge_status, pipelines, threads
 from bot.sandbox.records.accounts import User
@@ -29,7 +29,7 @@ _STATE_IDS = {"opened": 1, "closed": 2, "merged": 3}
 
 
 @payload("merge_request")
-def merge_request(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def merge_request(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """A merge request: opened, changed, approved, merged, closed."""
     mr, extra = happening.extra["merge_request"], happening.extra
     own = _merge_request(state, links, mr) | {"action": happening.action}
@@ -55,7 +55,7 @@ def merge_request(state: ForgeState, links: Links, happening: Happening) -> Iter
             }
             for one in mr.requested_reviewers
         ]
-    yield Told(
+    yield HookEvent(
         event="Merge Request Hook",
         flag="merge_requests_events",
         body=body,
@@ -65,7 +65,7 @@ def merge_request(state: ForgeState, links: Links, happening: Happening) -> Iter
 
 
 @payload("note")
-def note(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def note(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """A note that somebody wrote, or changed."""
     found: Note = happening.extra["note"]
     own = _note(links, found) | {"action": happening.action}
@@ -78,7 +78,7 @@ def note(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told
         "repository": basic.hook_repository(links, found.thread.repo),
         **_carrier(state, links, found.thread),
     }
-    yield Told(
+    yield HookEvent(
         event="Confidential Note Hook" if confidential else "Note Hook",
         flag="confidential_note_events" if confidential else "note_events",
         body=body,
@@ -87,7 +87,7 @@ def note(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told
 
 
 @payload("issue")
-def issue(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def issue(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """An issue: opened, changed, closed."""
     found: Issue = happening.extra["issue"]
     body = _head(state, links, happening, "issue") | {
@@ -97,11 +97,13 @@ def issue(state: ForgeState, links: Links, happening: Happening) -> Iterator[Tol
         "repository": basic.hook_repository(links, found.repo),
         "assignees": [basic.hook_user(links, one) for one in found.assignees],
     }
-    yield Told(event="Issue Hook", flag="issues_events", body=body, action=happening.action or "")
+    yield HookEvent(
+        event="Issue Hook", flag="issues_events", body=body, action=happening.action or ""
+    )
 
 
 @payload("emoji")
-def emoji(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def emoji(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """An emoji: awarded or revoked."""
     reaction, on = happening.extra["reaction"], happening.extra["on"]
     on_note = isinstance(on, Note)
@@ -126,11 +128,13 @@ def emoji(state: ForgeState, links: Links, happening: Happening) -> Iterator[Tol
     }
     if on_note:
         body["note"] = _note(links, on)
-    yield Told(event="Emoji Hook", flag="emoji_events", body=body, action=happening.action or "")
+    yield HookEvent(
+        event="Emoji Hook", flag="emoji_events", body=body, action=happening.action or ""
+    )
 
 
 @payload("pipeline")
-def pipeline(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def pipeline(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """A pipeline whose state changed."""
     found, repo = happening.extra["pipeline"], repo_of(happening)
     over = status_json.finished(found)
@@ -190,7 +194,7 @@ def pipeline(state: ForgeState, links: Links, happening: Happening) -> Iterator[
             for status in found.latest
         ],
     }
-    yield Told(event="Pipeline Hook", flag="pipeline_events", body=body, action=found.state)
+    yield HookEvent(event="Pipeline Hook", flag="pipeline_events", body=body, action=found.state)
 
 
 def _head(state: ForgeState, links: Links, happening: Happening, kind: str) -> Json:

@@ -36,7 +36,7 @@ _LONGEST_PAUSE = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class HookEvent:
     """One payload, and which webhooks want it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Told:
     system: bool = False
 
 
-Payload = Callable[[ForgeState, Links, Happening], Iterable[Told]]
+Payload = Callable[[ForgeState, Links, Happening], Iterable[HookEvent]]
 _PAYLOADS: dict[str, Payload] = {}
 
 
@@ -111,7 +111,7 @@ class DeliveryPublisher:
                 self.make(hook, told, event_uuid, happening.repo)
 
     def make(
-        self, hook: WebHook, told: Told, event_uuid: str, repo: Repository | None
+        self, hook: WebHook, told: HookEvent, event_uuid: str, repo: Repository | None
     ) -> OutgoingHook:
         """Make one delivery and send it."""
         delivery = self.delivery(hook, told, event_uuid, repo)
@@ -121,7 +121,7 @@ class DeliveryPublisher:
         return delivery
 
     def delivery(
-        self, hook: WebHook, told: Told, event_uuid: str, repo: Repository | None
+        self, hook: WebHook, told: HookEvent, event_uuid: str, repo: Repository | None
     ) -> OutgoingHook:
         """One delivery: bytes and headers, the same however often it goes."""
         payload = _rendered(hook.template, told.body) if hook.template else told.body
@@ -192,7 +192,7 @@ class DeliveryPublisher:
                 return repo.gitlab.hooks[number]
         return None
 
-    def _audience(self, repo: Repository | None, told: Told) -> list[WebHook]:
+    def _audience(self, repo: Repository | None, told: HookEvent) -> list[WebHook]:
         instance = self._state.data.gitlab
         found: list[WebHook] = []
         if repo is not None:

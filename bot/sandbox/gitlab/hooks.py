@@ -15,7 +15,7 @@ from collections.abc import MutableMapping
 from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import levels, push_events
-from bot.sandbox.gitlab.deliveries import Told
+from bot.sandbox.gitlab.deliveries import HookEvent
 from bot.sandbox.gitlab.errors import forbidden, missing, refused, unprocessable
 from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
 from bot.sandbox.gitlab.routing import ADMIN, ApiRequest, at_least, page, route
@@ -116,7 +116,7 @@ def _test(request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=201, body={"message": "201 Created"})
 
 
-def _sample(request: ApiRequest, repo: Repository, trigger: str) -> Told:
+def _sample(request: ApiRequest, repo: Repository, trigger: str) -> HookEvent:
     """A payload about the newest commit or tag; other kinds are not tried here."""
     if trigger == "push_events":
         ref, sha = refnames.branch_ref(repo.default_branch), repo.branch(repo.default_branch)

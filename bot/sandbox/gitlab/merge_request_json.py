@@ -9,7 +9,7 @@ from bot.sandbox.gitlab import levels, status_json
 from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
 from bot.sandbox.gitlab.rules import approvals, merge_status, merging, pipelines, settings, threads
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.merge_requests import LabelEvent, MergeRequest, Version
+from bot.sandbox.records.merge_requests import DiffVersion, LabelEvent, MergeRequest
 from bot.sandbox.records.premium import ApprovalRule
 from bot.sandbox.records.repository import Repository, Thread
 from bot.sandbox.records.talk import Label, TimelineEvent
@@ -124,7 +124,7 @@ def files(state: Context, mr: MergeRequest) -> tuple[FileDiff, ...]:
     return state.git(mr.repo).diff(version.base_sha, version.head_sha)
 
 
-def version(mr: MergeRequest, made: Version) -> Json:
+def version(mr: MergeRequest, made: DiffVersion) -> Json:
     """Entity `MergeRequestDiff`."""
     return {
         "id": made.id,

@@ -279,7 +279,7 @@ def delete(request: ApiRequest) -> ApiResponse:
 def merge(request: ApiRequest) -> ApiResponse:
     """Merge now, or with `auto_merge` when the checks allow it."""
     mr, given = at(request), request.input
-    wish = merging.Wish(
+    wish = merging.MergeOptions(
         sha=given.text("sha"),
         squash=given.flag("squash"),
         message=given.text("merge_commit_message"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.sandbox.api import Links
-from bot.sandbox.gitlab.deliveries import Told, payload
+from bot.sandbox.gitlab.deliveries import HookEvent, payload
 from bot.sandbox.gitlab.json import Json
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.rules.state import ForgeState
@@ -23,7 +23,7 @@ _EVENTS = {
 
 
 @payload("repository")
-def changed(_state: ForgeState, _links: Links, happening: Happening) -> Iterator[Told]:
+def changed(_state: ForgeState, _links: Links, happening: Happening) -> Iterator[HookEvent]:
     """What became of a project; system hooks alone hear of it, whatever they ask for."""
     repo, extra = happening.repo, happening.extra
     if repo is None:
@@ -46,4 +46,4 @@ def changed(_state: ForgeState, _links: Links, happening: Happening) -> Iterator
         body["old_path_with_namespace"] = f"{repo.owner.login}/{before}"
     if event == "project_transfer":
         body["old_path_with_namespace"] = f"{extra['old_owner'].login}/{repo.name}"
-    yield Told(event="System Hook", flag="", body=body, action=event, system=True)
+    yield HookEvent(event="System Hook", flag="", body=body, action=event, system=True)

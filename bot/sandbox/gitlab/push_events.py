@@ -14,7 +14,7 @@ from bot.sandbox.git.objects import Commit
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab import protection
-from bot.sandbox.gitlab.deliveries import Told, payload
+from bot.sandbox.gitlab.deliveries import HookEvent, payload
 from bot.sandbox.gitlab.json import Json
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
@@ -27,7 +27,7 @@ MOST_COMMITS = 20
 
 
 @payload("push")
-def pushed(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def pushed(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """What one changed ref is told as; refs of other kinds are not told."""
     change: RefChange = happening.extra["change"]
     repo = happening.repo
@@ -37,7 +37,7 @@ def pushed(state: ForgeState, links: Links, happening: Happening) -> Iterator[To
 
 
 @payload("repository_update")
-def updated(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def updated(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """What a whole push is told as, to system hooks alone: however many refs it changed.
 
     Source: https://docs.gitlab.com/administration/system_hooks/#repository-update-events
@@ -58,10 +58,12 @@ def updated(state: ForgeState, links: Links, happening: Happening) -> Iterator[T
         "changes": [{"before": c.before, "after": c.after, "ref": c.ref} for c in seen],
         "refs": [c.ref for c in seen],
     }
-    yield Told(event="System Hook", flag="repository_update_events", body=body, system=True)
+    yield HookEvent(event="System Hook", flag="repository_update_events", body=body, system=True)
 
 
-def told(state: ForgeState, links: Links, repo: Repository, change: RefChange, actor: User) -> Told:
+def told(
+    state: ForgeState, links: Links, repo: Repository, change: RefChange, actor: User
+) -> HookEvent:
     """The payload of one changed branch or tag."""
     git, tags = state.git(repo), refnames.is_tag(change.ref)
     shas = [] if tags or change.deletes else _new_commits(git, repo, change)
@@ -93,7 +95,7 @@ def told(state: ForgeState, links: Links, repo: Repository, change: RefChange, a
         "push_options": {},
         "repository": basic.hook_repository(links, repo),
     }
-    return Told(
+    return HookEvent(
         event="Tag Push Hook" if tags else "Push Hook",
         flag=f"{kind}_events",
         body=body,

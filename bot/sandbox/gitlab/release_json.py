@@ -10,7 +10,7 @@ from bot.sandbox.api import Links
 from bot.sandbox.gitlab import commit_json
 from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab.conversation_events import repo_of
-from bot.sandbox.gitlab.deliveries import Told, payload
+from bot.sandbox.gitlab.deliveries import HookEvent, payload
 from bot.sandbox.gitlab.json import Json, hook_stamp, stamp, stamp_or_none
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.pipelines import Deployment, Environment
@@ -82,7 +82,7 @@ def deployment(links: Links, repo: Repository, found: Deployment) -> Json:
 
 
 @payload("release")
-def release_told(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def release_told(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """A release: made, changed, taken away."""
     found, repo = happening.extra["release"], repo_of(happening)
     html, commit = basic.project_html(links, repo), state.git(repo).commit(found.target)
@@ -107,13 +107,13 @@ def release_told(state: ForgeState, links: Links, happening: Happening) -> Itera
             "author": {"name": commit.author.name, "email": commit.author.email},
         },
     }
-    yield Told(
+    yield HookEvent(
         event="Release Hook", flag="releases_events", body=body, action=happening.action or ""
     )
 
 
 @payload("deployment")
-def deployment_told(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+def deployment_told(state: ForgeState, links: Links, happening: Happening) -> Iterator[HookEvent]:
     """A deployment whose state changed."""
     found, repo = happening.extra["deployment"], repo_of(happening)
     html, commit = basic.project_html(links, repo), state.git(repo).commit(found.sha)
@@ -136,7 +136,9 @@ def deployment_told(state: ForgeState, links: Links, happening: Happening) -> It
         "commit_title": commit.message.split("\n")[0],
         "ref": found.ref,
     }
-    yield Told(event="Deployment Hook", flag="deployment_events", body=body, action=found.status)
+    yield HookEvent(
+        event="Deployment Hook", flag="deployment_events", body=body, action=found.status
+    )
 
 
 def _assets(html: str, repo: Repository, found: Release) -> Json:

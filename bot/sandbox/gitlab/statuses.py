@@ -30,7 +30,7 @@ def set_status(request: ApiRequest) -> ApiResponse:
         may = protection.may_merge(request.state, repo, ref, request.user)
         if protection.branch_rules(repo, ref) and not may:
             raise forbidden()
-    wish = pipelines.Wish(
+    wish = pipelines.StatusRequest(
         sha=request.params["sha"],
         state=state,
         name=given.text("name") or given.text("context") or "default",

@@ -63,7 +63,7 @@ def get_car(request: ApiRequest) -> ApiResponse:
 def add_car(request: ApiRequest) -> ApiResponse:
     """Put a merge request on the train of its target branch."""
     mr, given = at(request), request.input
-    wish = merging.Wish(sha=given.text("sha"), squash=given.flag("squash"))
+    wish = merging.MergeOptions(sha=given.text("sha"), squash=given.flag("squash"))
     trains.add(request.state, mr, request.user, wish)
     cars = trains.cars(request.project, mr.base_ref)
     return ApiResponse(status=201, body=[_car(request, one) for one in cars])

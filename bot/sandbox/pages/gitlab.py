@@ -239,7 +239,7 @@ def _act(asked: PageRequest, form: Mapping[str, str]) -> str:
             merging.end_rebase(state, mr)
         case "merge":
             mr.preparing = False  # who presses the button has waited for it
-            merging.merge(state, mr, user, merging.Wish(sha=form.get("head")))
+            merging.merge(state, mr, user, merging.MergeOptions(sha=form.get("head")))
         case "resolve":
             found = threads.discussion(mr, form.get("discussion", ""))
             threads.resolve(state, mr, found, user, not threads.is_resolved(found))

@@ -24,7 +24,7 @@ class Annotation:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Status:
+class CommitStatus:
     """A commit status; the newest for a context counts."""
 
     id: int

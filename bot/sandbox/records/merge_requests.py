@@ -62,7 +62,7 @@ class Note(Comment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class DiffVersion:
     """A state of a merge request's diff; every push makes one.
 
     Attributes:
@@ -137,7 +137,7 @@ class MergeRequest(Pull):
         rebasing: What the head is rebased by, until somebody reads it; None while nothing is.
     """
 
-    versions: list[Version] = field(default_factory=list)
+    versions: list[DiffVersion] = field(default_factory=list)
     approvals: list[Approval] = field(default_factory=list)
     reviews_by: dict[int, ReviewerState] = field(default_factory=dict)
     label_events: list[LabelEvent] = field(default_factory=list)

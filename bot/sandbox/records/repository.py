@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bot.sandbox import refnames
 from bot.sandbox.records.accounts import App, Role, User
-from bot.sandbox.records.checks import Annotation, Status
+from bot.sandbox.records.checks import Annotation, CommitStatus
 from bot.sandbox.records.gitlab import Project
 from bot.sandbox.records.protection import Protection, Ruleset
 from bot.sandbox.records.refs import Activity, Refs
@@ -303,7 +303,7 @@ class Repository:
     issues: dict[int, Issue] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
     suites: Suites = field(default_factory=Suites)
-    statuses: dict[str, list[Status]] = field(default_factory=dict)
+    statuses: dict[str, list[CommitStatus]] = field(default_factory=dict)
     protections: dict[str, Protection] = field(default_factory=dict)
     rulesets: dict[int, Ruleset] = field(default_factory=dict)
     hooks: dict[int, RepoHook] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
 from bot.sandbox.records.accounts import App, Role, User
-from bot.sandbox.records.checks import Annotation, Status
+from bot.sandbox.records.checks import Annotation, CommitStatus
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import CheckRun, CheckSuite, Pull, Repository
 from bot.sandbox.rules import limits
@@ -35,7 +35,7 @@ _MOST_STATUSES = 1000  # GitHub: statuses of one context on one commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class CheckRunFields:
     """What an App asks of a check run; None leaves a field as it is."""
 
     name: str | None = None
@@ -80,7 +80,7 @@ class Checks:
         repo.suites.add(made)
         return made, True
 
-    def create(self, repo: Repository, app: App, sha: str, wish: Wish) -> CheckRun:
+    def create(self, repo: Repository, app: App, sha: str, wish: CheckRunFields) -> CheckRun:
         """Make a check run; its suite comes with it.
 
         Raises:
@@ -108,7 +108,7 @@ class Checks:
             self._completed(run)
         return run
 
-    def update(self, run: CheckRun, wish: Wish) -> None:
+    def update(self, run: CheckRun, wish: CheckRunFields) -> None:
         """Change a check run; annotations are added to those it has.
 
         Raises:
@@ -209,7 +209,7 @@ class Checks:
         context: str,
         description: str | None,
         target_url: str | None,
-    ) -> Status:
+    ) -> CommitStatus:
         """Put a status on a commit."""
         if state not in ("error", "failure", "pending", "success"):
             raise custom("Status", "state is not included in the list", "state")
@@ -226,7 +226,7 @@ class Checks:
             raise custom(
                 "Status", "This SHA and context has reached the maximum number of statuses."
             )
-        made = Status(
+        made = CommitStatus(
             id=self._state.next_id(),
             sha=sha,
             state=state,
@@ -240,12 +240,12 @@ class Checks:
         self._state.emit("status", None, repo, user, status=made)
         return made
 
-    def statuses_on(self, repo: Repository, sha: str, *, latest: bool) -> list[Status]:
+    def statuses_on(self, repo: Repository, sha: str, *, latest: bool) -> list[CommitStatus]:
         """Statuses of a commit, newest first; `latest` keeps one of a context."""
         found = repo.statuses.get(sha, [])[::-1]
         if not latest:
             return found
-        newest: dict[str, Status] = {}
+        newest: dict[str, CommitStatus] = {}
         for status in found:
             newest.setdefault(status.context, status)
         return list(newest.values())
@@ -269,7 +269,7 @@ class Checks:
             return "good"
         return "pending" if "pending" in words else "failing"
 
-    def _apply(self, run: CheckRun, wish: Wish) -> None:
+    def _apply(self, run: CheckRun, wish: CheckRunFields) -> None:
         for field in (
             "name",
             "started_at",
@@ -328,7 +328,7 @@ def suite_verdict(suite: CheckSuite) -> tuple[str, str | None]:
     return "completed", next(word for word in order if word in found)
 
 
-def _check(wish: Wish, conclusion: str | None) -> None:
+def _check(wish: CheckRunFields, conclusion: str | None) -> None:
     if wish.status == "completed" and not (wish.conclusion or conclusion):
         raise plain("Invalid request.\n\nconclusion is required when status is completed.")
     if wish.status is not None and wish.status not in STATUSES:

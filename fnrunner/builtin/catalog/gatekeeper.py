@@ -27,7 +27,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import constraints, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.confined import calls
-from fnrunner.builtin.constraints import Constraint, ConstraintError, Template
+from fnrunner.builtin.constraints import Constraint, ConstraintError, ConstraintTemplate
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -130,7 +130,7 @@ def _namespace(value: Value, namespaces: Mapping[str, Value]) -> Value:
 
 
 def _asked(
-    templates: Mapping[str, Template],
+    templates: Mapping[str, ConstraintTemplate],
     rules: Sequence[Constraint],
     checks: Sequence[_Check],
     items: Sequence[Item],
@@ -159,7 +159,7 @@ def _asked(
 
 def _policy_error(
     error: Mapping[str, Any],
-    templates: Sequence[Template],
+    templates: Sequence[ConstraintTemplate],
     rules: Sequence[Constraint],
     checks: Sequence[_Check],
     items: Sequence[Item],
@@ -175,7 +175,7 @@ def _policy_error(
     )
 
 
-def _messages(violations: Sequence[Any], template: Template) -> Iterator[str]:
+def _messages(violations: Sequence[Any], template: ConstraintTemplate) -> Iterator[str]:
     """Yield what violations say; those with the same text and details are one."""
     seen = set()
     for each in violations:
@@ -186,7 +186,7 @@ def _messages(violations: Sequence[Any], template: Template) -> Iterator[str]:
             yield message
 
 
-def _message(violation: Any, template: Template) -> str:
+def _message(violation: Any, template: ConstraintTemplate) -> str:
     message = violation.get("msg") if isinstance(violation, dict) else None
     if not isinstance(message, str):
         raise ConstraintError(

@@ -7,7 +7,7 @@ import pytest
 
 from bot.forges.budget import Account
 from bot.forges.github.limits import REST_HOUR, REST_MINUTE, Cost
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 from bot.store.port import Budgets
 from tests.bot.forges.test_budget import BUSY, IDLE, Forge, ask
 from tests.memory.clock import ManualClock
@@ -31,7 +31,9 @@ class Counted:
     behind: Budgets
     taken: list[float] = field(default_factory=list)
 
-    async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
+    async def take(
+        self, account: str, draws: Sequence[Draw], told: Sequence[ReportedLimit] = ()
+    ) -> float:
         self.taken += [draw.tokens for draw in draws if draw.bucket == REST_HOUR]
         return await self.behind.take(account, draws, told)
 
@@ -77,7 +79,7 @@ async def test_nothing_is_taken_ahead_where_there_is_not_plenty(clock: ManualClo
     clock.seconds += 60
     for _ in range(8):
         assert await ask(account, forge, BUSY, Cost.READ)
-    account.told(Told("core", 5_000, 2_000, 1_200))
+    account.told(ReportedLimit("core", 5_000, 2_000, 1_200))
     counted.taken.clear()
     for _ in range(20):
         assert await ask(account, forge, IDLE, Cost.READ)

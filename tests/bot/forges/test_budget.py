@@ -26,7 +26,7 @@ from bot.forges.github.limits import (
     draws,
 )
 from bot.sandbox.rules.rate_limits import RateLimits
-from bot.store.buckets import Bucket, Draw, Told
+from bot.store.buckets import Bucket, Draw, ReportedLimit
 from lifecycle.kinds import Urgency
 from tests.memory.clock import ManualClock
 from tests.memory.store import MemoryStore
@@ -158,7 +158,7 @@ async def grants(account: Account, asker: RequestPurpose, count: int) -> bool:
 async def test_an_hour_is_used_up_by_nobody_alone(clock: ManualClock) -> None:
     """Short-cut refused: who asks evenly had little in each moment, and takes what is kept."""
     account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
-    account.told(Told("core", 5_000, 5_000, 3_600))
+    account.told(ReportedLimit("core", 5_000, 5_000, 3_600))
 
     asked = await used_up(account, clock, RequestPurpose(BUSY, Urgency.FIRST), 3_500)
 
@@ -169,7 +169,7 @@ async def test_an_hour_is_used_up_by_nobody_alone(clock: ManualClock) -> None:
 async def test_one_proposal_does_not_use_up_the_hour_of_its_neighbours(clock: ManualClock) -> None:
     """Short-cut refused: all of a repository are busy when one is; nothing of it is published."""
     account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
-    account.told(Told("core", 5_000, 5_000, 3_600))
+    account.told(ReportedLimit("core", 5_000, 5_000, 3_600))
     flooded = RequestPurpose(BUSY, Urgency.FIRST, f"{BUSY}:pull:7")
 
     await used_up(account, clock, flooded, 3_500)
@@ -293,7 +293,7 @@ async def test_an_hour_that_is_used_up_puts_off_until_the_reset(clock: ManualClo
     """The short-cut asks on, and waits for the forge to refuse."""
     store, forge = MemoryStore(clock), Forge(clock)
     account = Account("github:1", store.budgets, clock=clock)
-    account.told(Told("core", 5_000, 0, 1_200))
+    account.told(ReportedLimit("core", 5_000, 0, 1_200))
 
     with pytest.raises(BudgetSpentError) as error:
         await account.granted("ask", draws(Cost.READ, moments=True)).__aenter__()

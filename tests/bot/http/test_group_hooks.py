@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.forges.gitlab.deliveries import GitLabWebhooks
-from bot.forges.gitlab.hooks import GROUP, PROJECT, HookSecrets, Speaker
+from bot.forges.gitlab.hooks import GROUP, PROJECT, HookOwner, HookSecrets
 from bot.forges.port import ForgeBusyError, ForgeMissingError
 from bot.http import web, webhooks
 from bot.http.webhooks import WebhookSource
@@ -52,7 +52,7 @@ async def sent(covers: Callable[[], Awaitable[bool]]) -> tuple[int, Kept]:
     headers = {
         "Content-Type": "application/json",
         "X-Gitlab-Event": "Issue Hook",
-        "X-Gitlab-Token": HookSecrets("gitlab", (SECRET,)).token(Speaker(GROUP, 5)),
+        "X-Gitlab-Token": HookSecrets("gitlab", (SECRET,)).token(HookOwner(GROUP, 5)),
         "Idempotency-Key": "k-1",
     }
     transport = httpx.ASGITransport(app=application)
@@ -129,7 +129,7 @@ async def test_while_a_forge_is_asked_others_have_their_turns() -> None:
     transport = httpx.ASGITransport(app=application)
     async with httpx.AsyncClient(transport=transport, base_url="http://bot", timeout=60) as bot:
 
-        async def sends(speaker: Speaker, key: str) -> int:
+        async def sends(speaker: HookOwner, key: str) -> int:
             headers = {
                 "Content-Type": "application/json",
                 "X-Gitlab-Event": "Issue Hook",
@@ -138,10 +138,10 @@ async def test_while_a_forge_is_asked_others_have_their_turns() -> None:
             }
             return (await bot.post("/webhooks/gitlab", content=large, headers=headers)).status_code
 
-        held = [asyncio.create_task(sends(Speaker(GROUP, 5), f"k-{n}")) for n in range(3)]
+        held = [asyncio.create_task(sends(HookOwner(GROUP, 5), f"k-{n}")) for n in range(3)]
         try:
             await asyncio.sleep(0.1)
-            assert await sends(Speaker(PROJECT, 7), "another") == 202
+            assert await sends(HookOwner(PROJECT, 7), "another") == 202
             assert len(store.stored) == 1
         finally:
             let.set()
@@ -171,7 +171,7 @@ async def test_one_group_leaves_room_for_what_others_send(monkeypatch: pytest.Mo
             headers = {
                 "Content-Type": "application/json",
                 "X-Gitlab-Event": "Issue Hook",
-                "X-Gitlab-Token": secrets.token(Speaker(GROUP, group)),
+                "X-Gitlab-Token": secrets.token(HookOwner(GROUP, group)),
                 "Idempotency-Key": key,
             }
             return (await bot.post("/webhooks/gitlab", content=large, headers=headers)).status_code

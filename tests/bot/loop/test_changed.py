@@ -14,7 +14,7 @@ from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
 from bot.look.rules import Blob
-from bot.loop.changed import DAY, LATE, BranchState, Surroundings, see, tags_of, to_look_at
+from bot.loop.changed import DAY, LATE, BranchState, JudgementContext, see, tags_of, to_look_at
 from bot.store.values import Swept
 from lifecycle.access import Person
 from lifecycle.names import Sha
@@ -72,9 +72,9 @@ def _around(
     packages: frozenset[str] = frozenset({"net/core"}),
     tags: Mapping[str, Sha] | None = None,
     files: Blob | None = None,
-) -> Surroundings:
+) -> JudgementContext:
     git = cast(History, _Git(branches))
-    return Surroundings(
+    return JudgementContext(
         git=git,
         default="main",
         files=files or partial(config.fetch, git.blob),
@@ -83,7 +83,7 @@ def _around(
     )
 
 
-def _state(pull: ListedProposal = PULL, around: Surroundings | None = None) -> str:
+def _state(pull: ListedProposal = PULL, around: JudgementContext | None = None) -> str:
     return see(FIRST, [pull], {}, around or _around())[KEY].state
 
 

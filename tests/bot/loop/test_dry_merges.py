@@ -20,7 +20,7 @@ from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
 from lifecycle.facts.overview import ListedBehind
 from lifecycle.facts.update import PackageMerge, UpdateConflict
-from lifecycle.upstreams.graph import Package, Update, Upstream
+from lifecycle.upstreams.graph import Package, UpgradeStatus, Upstream
 from tests.memory.clock import ManualClock
 
 PLACE = "x.test/acme/blueprints"
@@ -73,7 +73,7 @@ def behind(number: int) -> Behind:
     name = f"p{number}"
     upstream = Upstream(Package(PLACE, "net/core"), "net/core/v1", "c" * 40)
     listed = ListedBehind(package=name, upstream="net/core", revision=1, newer=(2, 3))
-    return Behind(listed, Update(Package("x.test/here", name), upstream, (2, 3)), "main")
+    return Behind(listed, UpgradeStatus(Package("x.test/here", name), upstream, (2, 3)), "main")
 
 
 def merges(tags: dict[str, str] | None = None) -> DryMerges:

@@ -20,7 +20,7 @@ from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants import trailer
 from lifecycle.variants.facts import Recipe, VariantFacts
 from lifecycle.variants.trailer import Trail
-from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
+from lifecycle.variants.values import Downstream, Variant, VariantSpec, VariantUpstream
 
 HERE = RepositoryId("github", 7)
 
@@ -85,7 +85,7 @@ async def test_branches_without_a_pull_request_cost_a_bounded_number_of_requests
     async def offload(call: Any, *arguments: Any) -> Any:
         return call(*arguments)
 
-    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("here", "a/b"))
+    spec = VariantSpec(upstream=VariantUpstream("base", "a"), downstream=Downstream("here", "a/b"))
     variant = Variant(name="edge", spec=spec)
     served: Any = SimpleNamespace(offload=offload, forge=SimpleNamespace(proposals_of=proposals_of))
     nothing: Any = None
@@ -119,7 +119,7 @@ async def test_that_a_branch_is_new_counts_once() -> None:
         asked.append(branch)
         return []
 
-    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("here", "a/b"))
+    spec = VariantSpec(upstream=VariantUpstream("base", "a"), downstream=Downstream("here", "a/b"))
     nothing: Any = None
     served: Any = SimpleNamespace(forge=SimpleNamespace(proposals_of=proposals_of))
     going = variant_look.VariantPass(
@@ -140,7 +140,7 @@ async def test_that_a_branch_is_new_counts_once() -> None:
 
 def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
     """Short-cut refused: a blank in a name moves all parts, and each look makes the draft anew."""
-    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("b", "c"))
+    spec = VariantSpec(upstream=VariantUpstream("base", "a"), downstream=Downstream("b", "c"))
     for name, upstream in (("edge", "a" * 40), ("set-my repo-a/b", "x\nPorchbot-Variant: y")):
         made = Recipe(upstream, "rule", "", "", number=7)
         line = trailer.line(Variant(name=name, spec=spec), made, ["proposed"])

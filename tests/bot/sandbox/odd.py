@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from bot.sandbox.github.routing import routes
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from tests.bot.sandbox.world import World
 from tests.contract.watch import session_validator
 
@@ -255,7 +255,7 @@ class Maker:
             comment = state.talk.comment(made, author, "here")
             review = state.reviews.submit(made, state.user("owner"), "APPROVE", "")
             tip = world.repo.branch("main") or made.base_sha
-            wish = Wish(name="c", status="completed", conclusion="success")
+            wish = CheckRunFields(name="c", status="completed", conclusion="success")
             run = state.checks.create(world.repo, world.app, made.head_sha, wish)
             state.update_ref(world.repo, f"refs/heads/scratch{number}", tip, author)
         self.asker.tokens[4] = f"token {world.installation_token()}"

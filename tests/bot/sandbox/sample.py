@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.checks import Annotation
 from bot.sandbox.records.repository import Pull
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
 
@@ -93,13 +93,16 @@ def sample(store: BareStore) -> tuple[ForgeState, Pull]:
     state.talk.comment(pull, bot, "@author `/approve` refused: authors do not approve their own.")
     sha = pull.head_sha
     state.checks.create(
-        repo, app, sha, Wish(name="porchbot/render", conclusion="success", title="Rendered")
+        repo,
+        app,
+        sha,
+        CheckRunFields(name="porchbot/render", conclusion="success", title="Rendered"),
     )
     state.checks.create(
         repo,
         app,
         sha,
-        Wish(
+        CheckRunFields(
             name="porchbot/validate",
             conclusion="failure",
             title="1 finding of severity error",
@@ -127,7 +130,9 @@ def sample(store: BareStore) -> tuple[ForgeState, Pull]:
         repo,
         app,
         sha,
-        Wish(name="porchbot/publish", status="in_progress", title="net/core v1 waits: not valid"),
+        CheckRunFields(
+            name="porchbot/publish", status="in_progress", title="net/core v1 waits: not valid"
+        ),
     )
     state.update_ref(repo, "refs/tags/net/core/v1", repo.refs["refs/heads/main"], owner)
     return state, pull

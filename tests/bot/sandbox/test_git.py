@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import history, objects, trees
 from bot.sandbox.git.bare import BareGit, BareStore
-from bot.sandbox.git.objects import Ident, Tag, TreeEntry
+from bot.sandbox.git.objects import Ident, TagObject, TreeEntry
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.refs import ZERO, RefChange
 from tests.bot.sandbox.world import Git
@@ -54,7 +54,9 @@ def test_git_finds_what_was_written_sound(bare: BareGit, tmp_path: Path) -> None
     first = commit(bare, files)
     zone = timezone(timedelta(hours=-3, minutes=-30))
     tagger = Ident("Bo", "bo@x.example", NOW.astimezone(zone))
-    tag = bare.write_tag(Tag(name="v1", target=first, kind="commit", tagger=tagger, message="One"))
+    tag = bare.write_tag(
+        TagObject(name="v1", target=first, kind="commit", tagger=tagger, message="One")
+    )
     assert bare.move(
         [
             RefChange(ref="refs/heads/main", before=ZERO, after=first),

@@ -11,7 +11,7 @@ from github import GithubException
 
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.repository import Pull
-from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.checks import CheckRunFields
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World
 
@@ -56,7 +56,7 @@ def proposed(world: World, name: str) -> Pull:
 
 def reported(world: World, sha: str, conclusion: str = "success") -> None:
     with world.state.lock:
-        wish = Wish(name="publish", conclusion=conclusion)
+        wish = CheckRunFields(name="publish", conclusion=conclusion)
         world.state.checks.create(world.repo, world.app, sha, wish)
 
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from bot.keys import Key, ProposalKey, PullKey
-from bot.store.buckets import Bucket, Draw, Told
+from bot.store.buckets import Bucket, Draw, ReportedLimit
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.hints import NOTHING, Hint
 from bot.store.migrations import BREAKING, CLAIMS, IDENTITY, STEPS, migrate
@@ -355,7 +355,7 @@ async def test_a_clock_of_the_database_that_is_set_back_stops_nobody(
 ) -> None:
     """The short-cut counts what came back since then: of two hours, 64,800 less than nothing."""
     minute, hour = Bucket("minute", 300, 9.0), Bucket("core", 300)
-    told = [Told("core", 300, 300, 1_800)]
+    told = [ReportedLimit("core", 300, 300, 1_800)]
     assert await store.budgets.take("a", [Draw(minute, 1), Draw(hour, 300)], told) == 0
     await store.budgets.pause("b", 60)
     async with await psycopg.AsyncConnection.connect(database_url) as connection:

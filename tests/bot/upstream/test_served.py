@@ -23,7 +23,7 @@ from cadlib.kptfile.values import GitRef
 from cadlib.package.files import Entry
 from lifecycle.access import Person, Role
 from lifecycle.identity import GITHUB, RepositoryId
-from lifecycle.policy import Policy, UpstreamUse
+from lifecycle.policy import Policy, UpstreamPolicy
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import GitReference, RevisionReference, parse
@@ -488,7 +488,7 @@ async def test_a_forge_that_does_not_answer_tells_nobody_what_is_served(
     what is not there; or the right of whoever may read it is forgotten, and he is refused."""
     stage.publish(OTHERS, "secret/plan", 1)
     stage.elsewhere.lacks = True
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
     hers = Person(ANN.id, "ann", bot=False)
     assert (await stage.get(text.format("other/packages"), hers, allows)).revision == 1
@@ -529,7 +529,7 @@ async def test_an_address_of_what_somebody_may_not_read_gives_what_the_public_ge
     stage: Stage,
 ) -> None:
     """Short-cut refused: the bot's own token, for whoever knows the address."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
 
     found = await stage.get("https://github.com/other/packages//secret/plan@v7", ANN, allows)
 
@@ -563,7 +563,7 @@ async def test_a_name_that_a_repository_had_before_opens_it_no_more_than_its_own
 ) -> None:
     """Short-cuts refused: the forge leads on from the old name, which nobody knows to be served, by
     the operator's credentials; what was pushed past the bot counts as published by the old name."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.elsewhere.leads_to = ["https://github.com/other/packages"]
     old = "https://github.com/other/former//secret/plan@v7"
 
@@ -607,7 +607,7 @@ async def test_the_operators_credentials_open_nothing_that_was_renamed(
     told: neither name counts as served, and the operator's own credentials open it.
     """
     allows = Policy(
-        upstream_use=UpstreamUse(allow=("github.com/*", "ssh.github.com/*", "git.corp/*"))
+        upstream_use=UpstreamPolicy(allow=("github.com/*", "ssh.github.com/*", "git.corp/*"))
     )
     stage.forges.known[OTHERS.id] = replace(
         OTHERS, full_name="other/now", clone_url="https://github.com/other/now.git"
@@ -626,7 +626,7 @@ async def test_the_operators_credentials_open_nothing_that_was_renamed(
 
 async def test_where_the_forge_does_not_say_no_credentials_are_used(stage: Stage) -> None:
     """Short-cuts take an outage, or a redirect that is not followed, for a repository elsewhere."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.elsewhere.opened = "github.com"
     stage.forges.error = ForgeRefusedError("read a project", "301")
 
@@ -646,7 +646,7 @@ async def test_a_forge_is_asked_after_each_use_and_for_names_that_it_can_have(
     """Short-cuts refused: each part of a path costs a request; that the bot is out is believed for
     a while, or from before its credentials were used, and whoever is let in meanwhile is opened.
     """
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.elsewhere.opened, stage.forges.most_parts = "github.com", most
     upstream = "https://github.com/a/b/c/d/e/f/g/h//net@v7"
     await stage.get(upstream, ANN, allows)
@@ -661,7 +661,7 @@ async def test_a_forge_is_asked_after_each_use_and_for_names_that_it_can_have(
 
 async def test_what_the_operators_credentials_find_missing_is_told_to_nobody(stage: Stage) -> None:
     """The short-cut asks about what came alone: who tries names of tags learns which there are."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.elsewhere.opened, stage.forges.former = "github.com", {"other/now": OTHERS.id}
     stage.elsewhere.lacks = True
     await stage.refused("https://github.com/other/now//net@v7", ANN, allows)
@@ -673,7 +673,7 @@ async def test_what_the_operators_credentials_find_missing_is_told_to_nobody(sta
 
 async def test_nothing_is_opened_for_a_minute_where_the_bot_may_be_in(stage: Stage) -> None:
     """Short-cuts refused: the forge is asked at each look; or what it said counts for ever."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
     stage.elsewhere.opened, stage.forges.former = "github.com", {"vendor/x": OTHERS.id}
     for _ in range(4):
         await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
@@ -726,7 +726,7 @@ async def test_what_is_public_needs_no_consent(stage: Stage) -> None:
 
 
 async def test_the_configuration_decides_what_may_be_used(stage: Stage) -> None:
-    nothing = Policy(upstream_use=UpstreamUse(allow=()))
+    nothing = Policy(upstream_use=UpstreamPolicy(allow=()))
 
     assert await stage.refused("acme/blueprints//net/core@v1", ANN, nothing) == (
         UpstreamFault.NOT_ALLOWED,
@@ -752,7 +752,7 @@ async def test_who_may_not_read_it_is_told_what_would_help_and_not_whether_it_is
         "A repository that porchbot serves needs no entry: the person who asks must be able to"
         " read it; for a variant, it must list this one in `upstreams.share`."
     )
-    listed = Policy(upstream_use=UpstreamUse(allow=("git.example/*",)))
+    listed = Policy(upstream_use=UpstreamPolicy(allow=("git.example/*",)))
     for policy in (listed, replace(Policy(), above=listed)):
         text = (await stage.refused("https://github.com/acme/x//net@v1", BOB, policy))[1]
         assert "needs no entry" not in text
@@ -760,7 +760,7 @@ async def test_who_may_not_read_it_is_told_what_would_help_and_not_whether_it_is
 
 async def test_where_no_repository_is_named(stage: Stage) -> None:
     """Short-cut refused: the first two words are a repository, whatever they are."""
-    default = Policy(upstream_use=UpstreamUse(default="acme/blueprints"))
+    default = Policy(upstream_use=UpstreamPolicy(default="acme/blueprints"))
     stage.publish(CLUSTERS, "net/core", 4)
 
     assert (await stage.get("net/core@latest")).revision == 4
@@ -794,7 +794,7 @@ async def test_what_is_not_there(stage: Stage) -> None:
 
 async def test_elsewhere_is_told_for_whom(stage: Stage) -> None:
     """The short-cut gives a bare name, which a repository at another forge has as well."""
-    allows = Policy(upstream_use=UpstreamUse(allow=("git.corp/*",)))
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("git.corp/*",)))
 
     found = await stage.get("https://git.corp/x//net/core@v7", ANN, allows)
 

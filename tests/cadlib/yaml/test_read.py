@@ -6,7 +6,16 @@ import pytest
 
 from cadlib.errors import PackageError
 from cadlib.limits import PackageLimits
-from cadlib.yaml import FieldPath, TemplateError, Value, edit, field_text, parse_field, read, same
+from cadlib.yaml import (
+    FieldPath,
+    TemplatedFileError,
+    Value,
+    edit,
+    field_text,
+    parse_field,
+    read,
+    same,
+)
 
 
 def test_the_c_parser_is_there() -> None:
@@ -255,7 +264,7 @@ def test_what_cannot_be_read_is_refused_with_place_problem_and_fix(
         read(data, path="f.yaml")
 
     assert str(caught.value) == message
-    assert isinstance(caught.value, TemplateError) == ("template" in message)
+    assert isinstance(caught.value, TemplatedFileError) == ("template" in message)
 
 
 def test_limits_are_the_largest_values_accepted() -> None:

@@ -21,7 +21,7 @@ from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.pool import GRACE, Builtin
 from fnrunner.builtin.version import digest, version
 from fnrunner.builtin.work import answer, evaluate
-from fnrunner.builtin.worker import WorkerProcess
+from fnrunner.builtin.worker import BuiltinWorkerProcess
 from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionStoppedError,
@@ -319,7 +319,7 @@ async def test_what_is_refused(image: str, data: bytes, error: type[Exception], 
 
 async def test_a_bug_is_answered_too() -> None:
     """Short-cut: let the worker fall over its first bug."""
-    worker = WorkerProcess(1024 * MIB)
+    worker = BuiltinWorkerProcess(1024 * MIB)
     try:
         broken = await worker.call("no-such-function", b"")
         assert broken.kind is CallStatus.BROKEN

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from lifecycle.upstreams import graph as graphs
-from lifecycle.upstreams.graph import Graph, Package, Update, Upstream
+from lifecycle.upstreams.graph import Graph, Package, UpgradeStatus, Upstream
 from tests.counting import assert_in_proportion
 
 HOME, AWAY = "github.com/acme/clusters", "github.com/acme/blueprints"
@@ -146,9 +146,9 @@ def test_who_is_behind() -> None:
     found = graphs.updates(GRAPH, releases)
 
     assert found == (
-        Update(EDGE, Upstream(CORE, "net/core/v3", "c" * 40), (4, 5)),
-        Update(ONE, Upstream(EDGE, "edge/v1"), (2,)),
-        Update(TWO, Upstream(EDGE, "v2"), ()),
+        UpgradeStatus(EDGE, Upstream(CORE, "net/core/v3", "c" * 40), (4, 5)),
+        UpgradeStatus(ONE, Upstream(EDGE, "edge/v1"), (2,)),
+        UpgradeStatus(TWO, Upstream(EDGE, "v2"), ()),
     )
     branch = Graph({EDGE: Upstream(CORE, "main")})
     assert graphs.updates(branch, releases)[0].newer == ()

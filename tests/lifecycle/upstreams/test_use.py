@@ -2,13 +2,13 @@
 
 import pytest
 
-from lifecycle.policy import Policy, UpstreamUse
+from lifecycle.policy import Policy, UpstreamPolicy
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.use import may_use
 
 
 def policy(*allow: str, above: Policy | None = None) -> Policy:
-    return Policy(upstream_use=UpstreamUse(allow=allow), above=above)
+    return Policy(upstream_use=UpstreamPolicy(allow=allow), above=above)
 
 
 WITHOUT = Policy()

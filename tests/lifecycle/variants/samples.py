@@ -8,11 +8,11 @@ from lifecycle.variants.facts import (
     DraftFacts,
     PublishedFacts,
     Recipe,
-    Stage,
+    RevisionStage,
     VariantFacts,
 )
 from lifecycle.variants.upstreams import UpstreamRevision, UpstreamState
-from lifecycle.variants.values import Downstream, Propose, Upstream, Variant, VariantSpec
+from lifecycle.variants.values import Downstream, Propose, Variant, VariantSpec, VariantUpstream
 
 V1, V2, V3 = (
     UpstreamRevision(
@@ -21,7 +21,7 @@ V1, V2, V3 = (
     for n in (1, 2, 3)
 )
 SPEC = VariantSpec(
-    upstream=Upstream("base", "net/core", 2), downstream=Downstream("live", "edge/core")
+    upstream=VariantUpstream("base", "net/core", 2), downstream=Downstream("live", "edge/core")
 )
 VARIANT = Variant(name="edges", spec=SPEC)
 OURS = frozenset({"edges"})
@@ -43,7 +43,7 @@ def variant(**changes: Any) -> Variant:
 ADOPTS = variant(adoption_policy="adoptExisting")
 ORPHANS = variant(deletion_policy="orphan")
 ASAP = variant(propose=Propose.ASAP)
-FOLLOWS = variant(follow=True, upstream=Upstream("base", "net/core", 1))
+FOLLOWS = variant(follow=True, upstream=VariantUpstream("base", "net/core", 1))
 
 
 def recipe(rule: Variant = VARIANT, base: str = BASE, upstream: UpstreamRevision = V2) -> Recipe:
@@ -55,9 +55,9 @@ NEW = recipe(base="")
 DRAFT = DraftFacts(branch=BRANCH, head=HEAD, owners=OURS, recipe=NEW, number=7)
 STALE = replace(DRAFT, recipe=replace(NEW, upstream=V1.commit))
 TOUCHED = replace(STALE, people=True)
-REMOVES = replace(DRAFT, stage=Stage.PROPOSED, recipe=Recipe("", REMOVED, BASE))
-PROPOSED = replace(DRAFT, stage=Stage.PROPOSED)
-REFUSED = replace(DRAFT, stage=Stage.CLOSED, by_person=True)
+REMOVES = replace(DRAFT, stage=RevisionStage.PROPOSED, recipe=Recipe("", REMOVED, BASE))
+PROPOSED = replace(DRAFT, stage=RevisionStage.PROPOSED)
+REFUSED = replace(DRAFT, stage=RevisionStage.CLOSED, by_person=True)
 THEIRS = DraftFacts(branch="drafts/edge/core/mine", head=HEAD, people=True)
 
 

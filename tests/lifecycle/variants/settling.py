@@ -6,7 +6,7 @@ from typing import assert_never
 
 from lifecycle.variants import actions as a
 from lifecycle.variants.decision import decide
-from lifecycle.variants.facts import DraftFacts, Recipe, Stage, VariantFacts
+from lifecycle.variants.facts import DraftFacts, Recipe, RevisionStage, VariantFacts
 
 
 def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
@@ -34,10 +34,10 @@ def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
             rest = tuple(each for each in facts.drafts if each.branch != branch)
             return replace(facts, drafts=(*rest, _made(facts, branch, recipe, True)))
         case a.OpenDraft(branch, _, _, propose):
-            stage = Stage.PROPOSED if propose else Stage.DRAFT
+            stage = RevisionStage.PROPOSED if propose else RevisionStage.DRAFT
             return drafts(branch, lambda each: replace(each, number=9, stage=stage))
         case a.ProposeDraft(branch):
-            return drafts(branch, lambda each: replace(each, stage=Stage.PROPOSED))
+            return drafts(branch, lambda each: replace(each, stage=RevisionStage.PROPOSED))
         case a.RetitleDraft(branch, _, _, title):
             return drafts(branch, lambda each: replace(each, shown=title))
         case a.CloseDraft(branch):
@@ -45,7 +45,9 @@ def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
         case a.EndDraft(branch):
             return drafts(
                 branch,
-                lambda each: replace(each, ended=False, stage=Stage.CLOSED, by_person=False),
+                lambda each: replace(
+                    each, ended=False, stage=RevisionStage.CLOSED, by_person=False
+                ),
             )
         case _:
             assert_never(action)
@@ -63,7 +65,7 @@ def _made(facts: VariantFacts, branch: str, recipe: Recipe, propose: bool) -> Dr
     return DraftFacts(
         branch=branch,
         head="e" * 40,
-        stage=Stage.PROPOSED if propose else Stage.DRAFT,
+        stage=RevisionStage.PROPOSED if propose else RevisionStage.DRAFT,
         owners=frozenset({facts.variant.name}),
         recipe=recipe,
         number=9,

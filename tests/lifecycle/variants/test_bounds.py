@@ -9,7 +9,7 @@ from lifecycle.messages import variants as messages
 from lifecycle.variants import resolution
 from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import read
-from lifecycle.variants.resolution import Surroundings, resolve
+from lifecycle.variants.resolution import ResolutionContext, resolve
 from tests.counting import lines
 from tests.lifecycle.variants.test_resolution import SET, UP, repositories, resolved, resolved_set
 
@@ -57,7 +57,7 @@ def test_a_path_that_no_package_has_takes_no_time() -> None:
         target = """  - objectSelector: {apiVersion: hr/v1, kind: Team}
     template: {downstream: {repo: live, packageExpr: target.annotations.at}}
 """
-        around = Surroundings(
+        around = ResolutionContext(
             repositories=repositories(), objects=KubeObjectIndex([team]), revision=lambda _: UP
         )
         file = read(f"{SET}{target}".encode(), "s.yaml")

@@ -19,11 +19,11 @@ from lifecycle.variants.facts import (
     DraftFacts,
     PublishedFacts,
     Recipe,
-    Stage,
+    RevisionStage,
     VariantFacts,
 )
 from lifecycle.variants.upstreams import UpstreamRevision, UpstreamState
-from lifecycle.variants.values import Propose, Upstream
+from lifecycle.variants.values import Propose, VariantUpstream
 from tests.lifecycle.variants.samples import (
     ADOPTS,
     ASAP,
@@ -171,7 +171,7 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         [a.MergeIntoDraft],
     ),
     "a proposal that people committed to stays one": (
-        replace(FACTS, drafts=(replace(TOUCHED, stage=Stage.PROPOSED),)),
+        replace(FACTS, drafts=(replace(TOUCHED, stage=RevisionStage.PROPOSED),)),
         S.PROPOSED,
         [a.MergeIntoDraft],
     ),
@@ -324,7 +324,11 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
     ),
     "once": (replace(GONE, published=PUBLISHED, drafts=(REMOVES,)), S.REMOVED, []),
     "that is opened where it was pushed alone": (
-        replace(GONE, published=PUBLISHED, drafts=(replace(REMOVES, stage=Stage.DRAFT, number=0),)),
+        replace(
+            GONE,
+            published=PUBLISHED,
+            drafts=(replace(REMOVES, stage=RevisionStage.DRAFT, number=0),),
+        ),
         S.REMOVED,
         [a.OpenDraft],
     ),
@@ -346,7 +350,7 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         replace(
             GONE,
             published=PUBLISHED,
-            drafts=(replace(REMOVES, stage=Stage.CLOSED, by_person=True),),
+            drafts=(replace(REMOVES, stage=RevisionStage.CLOSED, by_person=True),),
         ),
         S.REMOVED,
         [],
@@ -355,14 +359,16 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         replace(
             GONE,
             published=replace(PUBLISHED, commit="c" * 40),
-            drafts=(replace(REMOVES, stage=Stage.CLOSED, by_person=True),),
+            drafts=(replace(REMOVES, stage=RevisionStage.CLOSED, by_person=True),),
         ),
         S.REMOVED,
         [a.RemovePackage],
     ),
     "or turns it back into a draft": (
         replace(
-            GONE, published=PUBLISHED, drafts=(replace(REMOVES, stage=Stage.DRAFT, by_person=True),)
+            GONE,
+            published=PUBLISHED,
+            drafts=(replace(REMOVES, stage=RevisionStage.DRAFT, by_person=True),),
         ),
         S.REMOVED,
         [],
@@ -479,7 +485,7 @@ drafts = st.lists(
         DraftFacts,
         branch=st.sampled_from([BRANCH, f"{BRANCH}0", "drafts/edge/core/mine"]),
         head=st.just(HEAD),
-        stage=st.sampled_from([Stage.DRAFT, Stage.PROPOSED, Stage.CLOSED]),
+        stage=st.sampled_from([RevisionStage.DRAFT, RevisionStage.PROPOSED, RevisionStage.CLOSED]),
         owners=owners,
         recipe=st.none() | recipes,
         people=st.booleans(),
@@ -502,7 +508,7 @@ published = st.builds(
     shaped=st.booleans(),
 )
 upstreams = st.builds(
-    Upstream,
+    VariantUpstream,
     repo=st.just("base"),
     package=st.just("net/core"),
     revision=st.integers(-1, 5),

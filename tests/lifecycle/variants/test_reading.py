@@ -8,7 +8,7 @@ from cadlib.yaml import Document, FieldPath
 from lifecycle.selectors.labels import LabelSelector, Requirement
 from lifecycle.variants.problems import MOST
 from lifecycle.variants.reading import read
-from lifecycle.variants.values import Propose, Upstream
+from lifecycle.variants.values import Propose, VariantUpstream
 
 HEAD = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata:\n  name: edges\n"
 SET = "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata:\n  name: all\n"
@@ -43,7 +43,7 @@ status: {{conditions: []}}
     (variant,) = found.variants
     assert found.problems == ()
     assert (variant.follow, variant.propose, variant.namespace) == (True, Propose.ASAP, "prod")
-    assert variant.spec.upstream == Upstream("base", "net/core", -1, "main")
+    assert variant.spec.upstream == VariantUpstream("base", "net/core", -1, "main")
     assert (variant.spec.adopts, variant.spec.deletes) == (True, False)
     assert str(variant.origin) == "v.yaml:11"
     assert list(variant.spec.mutators[0]) == ["name", "image", "configMap"]

@@ -10,8 +10,8 @@ from lifecycle.messages import variants as messages
 from lifecycle.variants import expressions, naming, resolution
 from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import VariantFile, read
-from lifecycle.variants.resolution import Resolution, Surroundings, resolve
-from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+from lifecycle.variants.resolution import Resolution, ResolutionContext, resolve
+from lifecycle.variants.values import REPOSITORY, Downstream, Variant, VariantUpstream
 from tests.counting import assert_in_proportion, lines
 from tests.lifecycle.variants.samples import SPEC, VARIANT
 
@@ -36,7 +36,7 @@ def repositories(**labels: dict[str, str]) -> dict[str, KubeObject]:
 
 def resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -> Resolution:
     table = repositories() if known is None else known
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
     return resolve(files, around)
@@ -69,7 +69,7 @@ def test_objects_are_those_of_the_namespace() -> None:
         "  - objectSelector: {apiVersion: hr/v1, kind: Team}\n".encode(),
         "s.yaml",
     )
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=repositories(), objects=KubeObjectIndex(teams), revision=lambda _: UP
     )
 
@@ -83,7 +83,7 @@ def test_an_object_is_chosen_by_its_name() -> None:
         f"{SET}  - objectSelector: {{apiVersion: hr/v1, kind: Team, name: live}}\n".encode(),
         "s.yaml",
     )
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=repositories(), objects=KubeObjectIndex(teams), revision=lambda _: UP
     )
 
@@ -134,7 +134,9 @@ def test_packages_made_of_one_another_are_named_and_not_made() -> None:
     """The short-cut looks at each rule by itself: each new revision asks for another, for ever."""
 
     def step(name: str, source: str, made: str) -> Variant:
-        spec = replace(SPEC, upstream=Upstream("base", source), downstream=Downstream("base", made))
+        spec = replace(
+            SPEC, upstream=VariantUpstream("base", source), downstream=Downstream("base", made)
+        )
         return replace(VARIANT, name=name, spec=spec)
 
     rules = (step("x", "a", "b"), step("y", "b", "c"), step("z", "c", "a"), step("w", "a", "d"))
@@ -197,7 +199,7 @@ def test_while_a_file_is_broken_nothing_counts_as_removed() -> None:
 
 def test_a_set_whose_upstream_is_not_there_waits() -> None:
     file = read(f"{SET}  - repositories: [{{name: live}}]\n".encode(), "s.yaml")
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=repositories(), objects=KubeObjectIndex(()), revision=lambda _: None
     )
 
@@ -277,7 +279,7 @@ spec:
   downstream: {repo: base, package: a/b}
 """
     table = repositories()
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=table,
         objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,
@@ -356,7 +358,7 @@ def test_thousands_that_stand_against_one_another_are_told_in_proportion(case: s
             name = "same" if case == "name" else f"v{number}"
             found.append(replace(VARIANT, name=name, spec=spec))
         table = repositories()
-        around = Surroundings(
+        around = ResolutionContext(
             repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
         )
 
@@ -376,7 +378,7 @@ def test_two_names_of_one_folder_are_one_place() -> None:
     whole = replace(VARIANT, name="whole", spec=replace(SPEC, downstream=Downstream("base", "a/b")))
     part = replace(VARIANT, name="part", spec=replace(SPEC, downstream=Downstream("live", "b")))
     table = repositories()
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=table,
         objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,

@@ -5,7 +5,7 @@ import pytest
 from lifecycle.variants import resolution
 from lifecycle.variants.objects import KubeObjectIndex
 from lifecycle.variants.reading import read
-from lifecycle.variants.resolution import Resolution, Surroundings, resolve
+from lifecycle.variants.resolution import Resolution, ResolutionContext, resolve
 from tests.lifecycle.variants.test_resolution import SET, UP, repositories
 
 
@@ -17,7 +17,7 @@ def test_selectors_are_held_against_no_more_objects_than_may_be(
     20,000 targets over 37,000 objects took minutes, for a stranger's pull request too.
     """
     table = repositories(r0={}, r1={})  # and two more
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
     monkeypatch.setattr(resolution, "MOST_COMPARED", 3 * len(table))

@@ -4,7 +4,7 @@ import pytest
 
 from lifecycle.variants.objects import KubeObject, KubeObjectIndex
 from lifecycle.variants.reading import read
-from lifecycle.variants.resolution import Surroundings, resolve
+from lifecycle.variants.resolution import ResolutionContext, resolve
 from tests.lifecycle.variants.test_resolution import KIND, SET, UP, VERSION, repositories
 
 BY_TOPIC = "  - repositorySelector: {matchLabels: {topic.porchbot.dev/edge: 'true'}}\n"
@@ -51,7 +51,7 @@ def test_what_topics_of_another_repository_have_a_part_in(
         name: KubeObject(api_version=VERSION, kind=KIND, name=name, labels=labels)
         for name in ("here", "live")
     }
-    around = Surroundings(
+    around = ResolutionContext(
         repositories={**repositories(), **table},
         objects=KubeObjectIndex(table.values()),
         revision=lambda _: UP,
@@ -69,7 +69,7 @@ def test_where_no_rule_names_a_topic_labels_are_those_of_the_table() -> None:
     """The short-cut waits for people wherever an expression takes a label."""
     targets = EXPRESSIONS.replace("{}", "{matchLabels: {tier: edge}}") % "\"target.labels['tier']\""
     table = repositories(live={"tier": "edge"})
-    around = Surroundings(
+    around = ResolutionContext(
         repositories=table, objects=KubeObjectIndex(table.values()), revision=lambda _: UP
     )
 

@@ -9,7 +9,7 @@ from lifecycle.variants.upstreams import (
     chosen,
     locked_number,
 )
-from lifecycle.variants.values import Upstream
+from lifecycle.variants.values import VariantUpstream
 from tests.lifecycle.variants.samples import V1, V2, V3, state
 
 ALL = (V1, V2, V3)
@@ -18,12 +18,12 @@ DEPRECATED, WITHDRAWN, HELD = (
     UpstreamState.WITHDRAWN,
     UpstreamState.HELD,
 )
-Row = tuple[Upstream, tuple[UpstreamRevision, ...], bool, int | None, int | str]
+Row = tuple[VariantUpstream, tuple[UpstreamRevision, ...], bool, int | None, int | str]
 MISSING, NO_GOOD = "could not find", "Every revision"
 
 
-def _of(revision: int = 0, workspace: str = "") -> Upstream:
-    return Upstream("base", "net/core", revision, workspace)
+def _of(revision: int = 0, workspace: str = "") -> VariantUpstream:
+    return VariantUpstream("base", "net/core", revision, workspace)
 
 
 CHOICES: dict[str, Row] = {
@@ -65,7 +65,7 @@ CHOICES: dict[str, Row] = {
     ("upstream", "revisions", "follow", "current", "expected"), CHOICES.values(), ids=CHOICES
 )
 def test_choices(
-    upstream: Upstream,
+    upstream: VariantUpstream,
     revisions: tuple[UpstreamRevision, ...],
     follow: bool,
     current: int | None,

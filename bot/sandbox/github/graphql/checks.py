@@ -20,7 +20,7 @@ from bot.sandbox.github.graphql.entries import (
     pull_request,
     request_of,
 )
-from bot.sandbox.records.checks import Status
+from bot.sandbox.records.checks import CommitStatus
 from bot.sandbox.records.repository import CheckRun, Pull, Repository
 from bot.sandbox.rules.checks import GOOD
 
@@ -29,13 +29,13 @@ from bot.sandbox.rules.checks import GOOD
 class RollupContext:
     """A status or a check run, with the repository that it is of."""
 
-    what: Status | CheckRun
+    what: CommitStatus | CheckRun
     repo: Repository
 
     @property
     def kind(self) -> str:
         """GitHub's name of its type."""
-        return "StatusContext" if isinstance(self.what, Status) else "CheckRun"
+        return "StatusContext" if isinstance(self.what, CommitStatus) else "CheckRun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def rollup(repo: Repository, sha: str, info: Info) -> Rollup | None:
     return Rollup((*statuses, *runs)) if statuses or runs else None
 
 
-def _word(each: Status | CheckRun) -> str:
-    if isinstance(each, Status):
+def _word(each: CommitStatus | CheckRun) -> str:
+    if isinstance(each, CommitStatus):
         return each.state.upper()
     if each.conclusion is None:
         return "PENDING"
@@ -75,7 +75,7 @@ def _required(said: RollupContext, info: Info, **given: Any) -> bool:
     pull = _pull(said, info, given)
     required = request_of(info).state.rules.required_checks(pull.repo, pull.base_ref)
     what = said.what
-    if isinstance(what, Status):
+    if isinstance(what, CommitStatus):
         return any(name == what.context and app is None for name, app in required)
     return any(name == what.name and app in (None, what.suite.app.id) for name, app in required)
 

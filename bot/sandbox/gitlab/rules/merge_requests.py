@@ -15,7 +15,7 @@ from bot.sandbox.gitlab.errors import forbidden, missing, refused
 from bot.sandbox.gitlab.rules import drafts, issues, labels, threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
-from bot.sandbox.records.merge_requests import MergeRequest, Version
+from bot.sandbox.records.merge_requests import DiffVersion, MergeRequest
 from bot.sandbox.records.refs import ActivityKind
 from bot.sandbox.records.repository import Issue, Repository
 from bot.sandbox.records.talk import LastEdit
@@ -233,11 +233,11 @@ def closes(mr: MergeRequest) -> list[Issue]:
     return [mr.repo.issues[int(n)] for n in dict.fromkeys(found) if int(n) in mr.repo.issues]
 
 
-def add_version(state: Context, mr: MergeRequest) -> Version:
+def add_version(state: Context, mr: MergeRequest) -> DiffVersion:
     """Remember the diff as it stands, and where `refs/merge-requests/N/head` points."""
     base = mr.repo.branch(mr.base_ref) or mr.base_sha
     mr.base_sha = base
-    made = Version(
+    made = DiffVersion(
         id=state.next_id(),
         head_sha=mr.head_sha,
         base_sha=history.merge_base(state.git(mr.repo), base, mr.head_sha) or base,

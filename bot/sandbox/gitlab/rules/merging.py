@@ -27,7 +27,7 @@ from bot.sandbox.rules.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class MergeOptions:
     """How somebody wants a merge made; None leaves it to the merge request."""
 
     sha: str | None = None
@@ -43,7 +43,7 @@ def may_merge(state: Context, mr: MergeRequest, user: User) -> bool:
     return protection.may_merge(state, mr.repo, mr.base_ref, user)
 
 
-def merge(state: Context, mr: MergeRequest, user: User, wish: Wish) -> None:
+def merge(state: Context, mr: MergeRequest, user: User, wish: MergeOptions) -> None:
     """Merge now, or when the checks allow it.
 
     Raises:
@@ -76,7 +76,7 @@ def merge(state: Context, mr: MergeRequest, user: User, wish: Wish) -> None:
     merge_requests.told(state, mr, user)
 
 
-def ordered(mr: MergeRequest, user: User, wish: Wish) -> AutoMerge:
+def ordered(mr: MergeRequest, user: User, wish: MergeOptions) -> AutoMerge:
     """How a merge is made, with what the merge request says where the wish says nothing."""
     return AutoMerge(
         user=user,

@@ -31,7 +31,7 @@ _EVENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class StatusRequest:
     """A status as somebody sends it; None leaves a field as it is."""
 
     sha: str
@@ -44,7 +44,7 @@ class Wish:
     coverage: float | None = None
 
 
-def post(state: Context, repo: Repository, user: User, wish: Wish) -> JobStatus:
+def post(state: Context, repo: Repository, user: User, wish: StatusRequest) -> JobStatus:
     """Set a status: change the one of this name and person that is not finished, or make one.
 
     Raises:
@@ -100,7 +100,7 @@ def train(state: Context, mr: Pull, user: User, sha: str) -> Pipeline:
     return begun
 
 
-def _pipeline(state: Context, repo: Repository, user: User, wish: Wish) -> Pipeline:
+def _pipeline(state: Context, repo: Repository, user: User, wish: StatusRequest) -> Pipeline:
     known = on_commit(repo, wish.sha)
     if wish.pipeline_id is not None:
         found = next((p for p in known if p.id == wish.pipeline_id), None)
@@ -157,7 +157,7 @@ def _status(state: Context, pipeline: Pipeline, user: User, name: str) -> JobSta
     )
 
 
-def _turn(state: Context, status: JobStatus, wish: Wish) -> None:
+def _turn(state: Context, status: JobStatus, wish: StatusRequest) -> None:
     event, start = _EVENTS[wish.state]
     current = status.state
     if wish.state == "running" and current == "created":

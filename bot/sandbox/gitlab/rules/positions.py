@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from bot.sandbox.errors import GitError
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.protocol import Git
-from bot.sandbox.records.merge_requests import Position, Version
+from bot.sandbox.records.merge_requests import DiffVersion, Position
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -50,7 +50,7 @@ def lines(patch: str) -> Iterator[tuple[int, int, str]]:
             new += line[0] != "-"
 
 
-def traced(git: Git, position: Position, version: Version) -> Position | None:
+def traced(git: Git, position: Position, version: DiffVersion) -> Position | None:
     """Where a position stands in a newer diff; None where its line was changed or taken away."""
     if position.new_line is None:
         return None

@@ -191,7 +191,7 @@ def _merge(call: _Call) -> tuple[dict[str, Any], str]:
     mr, pipeline = call.mr, pipelines.head_pipeline(call.mr)
     going = pipeline is not None and pipeline.state in ("created", "pending", "running")
     sha = mr.head_sha
-    merging.merge(call.state, mr, call.user, merging.Wish(sha=sha, auto=going))
+    merging.merge(call.state, mr, call.user, merging.MergeOptions(sha=sha, auto=going))
     words = "Merged this merge request." if mr.merged else "Scheduled to merge this merge request."
     return {"merge": sha}, words
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from bot.sandbox import refnames
-from bot.sandbox.git.objects import Tag
+from bot.sandbox.git.objects import TagObject
 from bot.sandbox.gitlab import protection
 from bot.sandbox.gitlab.errors import bad_request, conflict, forbidden, missing, unprocessable
 from bot.sandbox.records.accounts import User
@@ -151,6 +151,6 @@ def _make_tag(
     if message:
         person = state.person(user)
         sha = state.git(repo).write_tag(
-            Tag(name=tag, target=sha, kind="commit", tagger=person, message=message)
+            TagObject(name=tag, target=sha, kind="commit", tagger=person, message=message)
         )
     state.update_ref(repo, change.ref, sha, user)

@@ -15,7 +15,7 @@ from bot.sandbox.gitlab.errors import bad_request, forbidden, missing
 from bot.sandbox.gitlab.rules import positions
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
-from bot.sandbox.records.merge_requests import MergeRequest, Note, Position, Version
+from bot.sandbox.records.merge_requests import DiffVersion, MergeRequest, Note, Position
 from bot.sandbox.records.repository import Thread
 from bot.sandbox.rules.context import Context
 
@@ -170,7 +170,7 @@ def all_resolved(mr: MergeRequest) -> bool:
     return is_resolved(notes(mr))
 
 
-def diff_moved(state: Context, mr: MergeRequest, user: User, version: Version) -> None:
+def diff_moved(state: Context, mr: MergeRequest, user: User, version: DiffVersion) -> None:
     """Let positions follow a new diff; those whose line is gone stay, and are outdated.
 
     Where the project says so, outdated threads are resolved.

@@ -33,7 +33,7 @@ def cars(repo: Repository, branch: str) -> list[MergeRequest]:
     return [pull for _, pull in sorted(found, key=lambda pair: pair[0])]
 
 
-def add(state: Context, mr: MergeRequest, user: User, wish: merging.Wish) -> None:
+def add(state: Context, mr: MergeRequest, user: User, wish: merging.MergeOptions) -> None:
     """Put a merge request at the end of the train.
 
     Raises:

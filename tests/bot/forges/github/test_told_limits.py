@@ -13,7 +13,7 @@ from bot.forges.github.limits import (
     pause,
     told,
 )
-from bot.store.buckets import Told
+from bot.store.buckets import ReportedLimit
 
 HOSTS = {
     "https://api.github.com": True,
@@ -33,14 +33,14 @@ def test_limits_for_moments_hold_where_github_is(url: str, expected: bool) -> No
     )
 
 
-HEADERS: dict[str, tuple[dict[str, str], Told | None]] = {
+HEADERS: dict[str, tuple[dict[str, str], ReportedLimit | None]] = {
     "an answer": (
         {"limit": "5000", "remaining": "4990", "reset": "1060"},
-        Told("core", 5000, 4990, 60),
+        ReportedLimit("core", 5000, 4990, 60),
     ),
     "of graphql": (
         {"limit": "5000", "remaining": "1", "reset": "900", "resource": "graphql"},
-        Told("graphql", 5000, 1, 0),
+        ReportedLimit("graphql", 5000, 1, 0),
     ),
     "of another kind": (
         {"limit": "30", "remaining": "1", "reset": "9", "resource": "search"},
@@ -66,7 +66,7 @@ def test_when_a_window_ends_is_told_by_the_clock_of_who_tells(wrong: int) -> Non
         "x-ratelimit-reset": str(NOON + 60),
     }
 
-    assert told(headers, NOON + wrong) == Told("core", 5_000, 0, 60)
+    assert told(headers, NOON + wrong) == ReportedLimit("core", 5_000, 0, 60)
     assert pause(headers, NOON + wrong) == 60
     assert pause({"retry-after": "7"}, NOON) == 7
     assert pause({"retry-after": "9" * 400}, NOON) == 3_600
@@ -74,7 +74,9 @@ def test_when_a_window_ends_is_told_by_the_clock_of_who_tells(wrong: int) -> Non
 
 
 @pytest.mark.parametrize(("headers", "expected"), HEADERS.values(), ids=HEADERS)
-def test_what_an_answer_says_is_left(headers: dict[str, str], expected: Told | None) -> None:
+def test_what_an_answer_says_is_left(
+    headers: dict[str, str], expected: ReportedLimit | None
+) -> None:
     named = {f"x-ratelimit-{name}": value for name, value in headers.items()}
 
     assert told(named, 1_000) == expected

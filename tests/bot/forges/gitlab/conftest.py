@@ -25,7 +25,7 @@ BOT = "porch-bot"
 
 @dataclass
 class Known:
-    """Who the bot is; implements `Access`."""
+    """Who the bot is; implements `ForgeCredentials`."""
 
     me: BotIdentity
     instance: str = ""

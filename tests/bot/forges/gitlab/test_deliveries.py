@@ -16,7 +16,7 @@ import pytest
 
 from bot.clock import SystemClock
 from bot.forges.gitlab.deliveries import GitLabWebhooks, delivery_id, read_verified
-from bot.forges.gitlab.hooks import INSTANCE, Speaker
+from bot.forges.gitlab.hooks import INSTANCE, HookOwner
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import parse
@@ -171,7 +171,7 @@ def test_a_delivery_is_the_same_when_it_is_sent_again() -> None:
 def read(
     payload: Mapping[str, Any],
     me: BotIdentity | None = ME,
-    speaker: Speaker | None = INSTANCE,
+    speaker: HookOwner | None = INSTANCE,
     **more: str,
 ) -> Delivery:
     headers = headers_of(idempotency_key="k-1", **more)

@@ -8,7 +8,7 @@ import pytest
 from bot.clock import SystemClock
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
-from bot.forges.gitlab.hooks import PROJECT, HookSecrets, OurHooks, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner, HookSecrets, OurHooks
 from bot.forges.gitlab.token import lacking
 from bot.forges.gitlab.user import GitLabUser, TokenAbout
 from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
 ME = {"id": 99, "username": "porchbot", "created_at": "2026-01-02T00:00:00.000Z"}
 TO = "https://bot.example/webhooks/gitlab"
 OURS = OurHooks(TO, HookSecrets("gitlab", (b"root",)))
-HOOK = {"id": 5, **OURS.shown(Speaker(PROJECT, 7))}
+HOOK = {"id": 5, **OURS.shown(HookOwner(PROJECT, 7))}
 
 
 class Stopped(SystemClock):

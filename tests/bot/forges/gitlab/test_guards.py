@@ -9,7 +9,7 @@ import pytest
 
 from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.guards import Guards
-from bot.forges.gitlab.hooks import GROUP, INSTANCE, HookSecrets, OurHooks, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, HookOwner, HookSecrets, OurHooks
 from bot.forges.gitlab.hooks import PROJECT as KIND
 from bot.forges.gitlab.setting_key import TITLE
 from bot.forges.gitlab.setting_projects import GATES
@@ -21,7 +21,7 @@ from tests.in_process import session
 
 TO = "https://bot.example/webhooks/gitlab"
 OURS = OurHooks(TO, HookSecrets("gitlab", (b"root",)))
-WHOLE = OURS.settings(Speaker(KIND, 7))
+WHOLE = OURS.settings(HookOwner(KIND, 7))
 ABOUT: Mapping[str, object] = {
     "id": 7,
     "path_with_namespace": "acme/net",
@@ -30,7 +30,7 @@ ABOUT: Mapping[str, object] = {
 }
 HOOK: Mapping[str, object] = {
     "id": 5,
-    **OURS.shown(Speaker(KIND, 7)),
+    **OURS.shown(HookOwner(KIND, 7)),
     "alert_status": "executable",
     "disabled_until": None,
     "token_present": True,
@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
         ],
     ),
     "a webhook of another project": (
-        replace(GOOD, hooks=[{**HOOK, **OURS.shown(Speaker(KIND, 8))}]),
+        replace(GOOD, hooks=[{**HOOK, **OURS.shown(HookOwner(KIND, 8))}]),
         [
             (
                 "The webhook of acme/net: with a secret that is not its own, or an old one, so what"
@@ -269,7 +269,7 @@ async def test_webhooks_of_groups_and_of_the_instance_are_named_once() -> None:
     wire.has("GET /projects/7/hooks", [HOOK])
     wire.has("GET /projects/7/protected_branches", [BRANCH])
     wire.has("GET /projects/7/protected_tags", [{"name": "*/v*"}])
-    right = OURS.shown(Speaker(GROUP, 5))
+    right = OURS.shown(HookOwner(GROUP, 5))
     old = {"id": 1, "group_id": 5, **right, "url": TO}
     cut = {"id": 2, "group_id": 5, **right, "push_events_branch_filter": "main"}
     others = {"id": 3, "group_id": 5, "url": "https://ci.example"}
@@ -308,7 +308,7 @@ async def test_webhooks_of_groups_and_of_the_instance_are_named_once() -> None:
     assert [each.mend for each in found] == [
         None,
         *(
-            Mend("PUT", f"/groups/acme/hooks/{number}", OURS.settings(Speaker(GROUP, 5)))
+            Mend("PUT", f"/groups/acme/hooks/{number}", OURS.settings(HookOwner(GROUP, 5)))
             for number in (1, 2)
         ),
     ]

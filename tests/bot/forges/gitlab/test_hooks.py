@@ -12,7 +12,7 @@ import pytest
 
 from bot.forges.gitlab.deliveries import GitLabWebhooks, read_verified
 from bot.forges.gitlab.forges import GitLabForges
-from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookSecrets, OurHooks, Speaker
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookOwner, HookSecrets, OurHooks
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.store.hints import NOTHING
@@ -35,8 +35,8 @@ from tests.in_process import session
 
 ROOT = b"the secret of the settings"
 SECRETS = HookSecrets("gitlab", (ROOT,))
-HERE, ELSEWHERE = Speaker(PROJECT, 7), Speaker(PROJECT, 8)
-IN_GROUP = Speaker(GROUP, 5)
+HERE, ELSEWHERE = HookOwner(PROJECT, 7), HookOwner(PROJECT, 8)
+IN_GROUP = HookOwner(GROUP, 5)
 
 
 @pytest.fixture

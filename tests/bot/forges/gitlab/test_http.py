@@ -16,7 +16,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
 )
-from bot.store.buckets import Draw, Told
+from bot.store.buckets import Draw, ReportedLimit
 from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.in_process import session
 
@@ -194,7 +194,7 @@ def test_a_file_of_certificates_is_what_is_trusted(tmp_path: Path) -> None:
         ask(clients, "read", "GET", "/user")
 
 
-LEFT: dict[str, tuple[dict[str, str], Told | None]] = {
+LEFT: dict[str, tuple[dict[str, str], ReportedLimit | None]] = {
     "as gitlab.com tells it": (
         {
             "ratelimit-limit": "2000",
@@ -202,7 +202,7 @@ LEFT: dict[str, tuple[dict[str, str], Told | None]] = {
             "ratelimit-reset": "1000000060",
             "date": "Sun, 09 Sep 2001 01:46:40 GMT",
         },
-        Told(REQUESTS.name, 2000, 1999, 60),
+        ReportedLimit(REQUESTS.name, 2000, 1999, 60),
     ),
     "an instance without limits tells nothing": ({}, None),
     "no number": ({"ratelimit-limit": "many"}, None),
@@ -210,7 +210,7 @@ LEFT: dict[str, tuple[dict[str, str], Told | None]] = {
 
 
 @pytest.mark.parametrize(("headers", "expected"), LEFT.values(), ids=LEFT)
-def test_what_is_left(headers: dict[str, str], expected: Told | None) -> None:
+def test_what_is_left(headers: dict[str, str], expected: ReportedLimit | None) -> None:
     """Fails when our own clock, which may be wrong by days, tells how long a window lasts."""
     assert told(headers, 5.0) == expected
 
@@ -230,10 +230,10 @@ def test_comments_take_from_a_limit_of_their_own() -> None:
 
 async def test_what_an_answer_says_is_left_reaches_the_account() -> None:
     """Fails when headers are read of refusals only."""
-    heard: list[Told] = []
+    heard: list[ReportedLimit] = []
 
     class Hears(Account):
-        def told(self, told: Told) -> None:
+        def told(self, told: ReportedLimit) -> None:
             heard.append(told)
 
     wire = Wire()
@@ -243,4 +243,4 @@ async def test_what_an_answer_says_is_left_reaches_the_account() -> None:
 
     await call(clients, "read", "GET", "/user")
 
-    assert heard == [Told(REQUESTS.name, 9, 8, 0)]
+    assert heard == [ReportedLimit(REQUESTS.name, 9, 8, 0)]

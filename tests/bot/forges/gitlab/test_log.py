@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from bot.forges.gitlab import log
-from bot.forges.gitlab.hooks import PROJECT, Speaker
+from bot.forges.gitlab.hooks import PROJECT, HookOwner
 from bot.forges.gitlab.log import SHARE
 from bot.forges.port import ForgeMissingError
 from tests.bot.forges.gitlab.test_forges import ME, OURS, forges_of, project
@@ -66,7 +66,7 @@ def logs() -> Logs:
     for number in (7, 8):
         made.has(
             f"GET /projects/{number}/hooks",
-            [{"id": number, **OURS.shown(Speaker(PROJECT, number))}],
+            [{"id": number, **OURS.shown(HookOwner(PROJECT, number))}],
         )
     long = "x" * (SHARE // 10)
     made.logs[7] = [entry(100 + n, 7, long) for n in reversed(range(40))]
