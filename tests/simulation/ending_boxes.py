@@ -59,7 +59,5 @@ def _refused(evidence: Evidence, tick: Entry, said: str) -> bool:
     if not tick.pull:
         return "refused" in said
     about = evidence.diary.of_pull[tick.pull]
-    return any(
-        e.who == BOT and e.place > tick.place and f"@{tick.who}" in e.text and "refused" in e.text
-        for e in about
-    )
+    no = f"@{tick.who} `/"  # what was done is told without the command
+    return any(e.who == BOT and e.place > tick.place and e.text.startswith(no) for e in about)

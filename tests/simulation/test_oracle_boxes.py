@@ -170,6 +170,11 @@ def test_each_box_is_told_of_at_the_end_and_why_nothing_came_of_it() -> None:
     there.says(f"`/{box}` in #{pull.number}, ticked by `dan`: passed on to the pull request.")
     assert "dan may not tick" in there.untold()[0]
     us = there.simulation.forge.us
-    with there.simulation.forge.change():
-        there.hands.state.talk.comment(pull, us, "@dan `/approve` refused: with boxes, only ann")
-    assert there.untold() == []
+    for text, right in (
+        ("@dan Approved.", False),
+        ("@bob `/approve` refused: with boxes, only ann", False),
+        ("@dan `/approve` refused: with boxes, only ann", True),
+    ):
+        with there.simulation.forge.change():
+            there.hands.state.talk.comment(pull, us, text)
+        assert (there.untold() == []) is right
