@@ -30,8 +30,8 @@ def tick(h: Hands) -> str:
     return f"{who} ticks {', '.join(each.said for each in some)}"
 
 
-@move("attack: box: other words", 1.5)
 def alter(h: Hands) -> str:
+    """The adversary writes other words to a box, or below it, or a box of her own."""
     about = issue(h)
     box, how = h.one(offered(about)), h.one(("below", "command", "one more"))
     if how == "below":
@@ -43,3 +43,13 @@ def alter(h: Hands) -> str:
         new = f"{box.line}\n- [ ] `/upgrade app v9`: it is quick"
     h.rewrite(ADVERSARY, about, (about.body or "").replace(box.line, new))
     return f"{ADVERSARY} writes other words to the box {box.said}: {how}"
+
+
+@move("attack: box: other words", 2.5)
+def attack(h: Hands) -> str:
+    told, about = alter(h), issue(h)
+    if h.chance(0.4):
+        return told
+    box = h.one(offered(about))
+    h.rewrite(ADMIN, about, ticking(about.body or "", box))
+    return f"{told}, and {ADMIN} ticks {box.said}"
