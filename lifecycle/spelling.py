@@ -28,6 +28,8 @@ UNSEEN = re.compile(f"[{_CONTROLS}{_BLANKS}{_TURNS}{_NOTHING}]")
 _ENDS = re.compile("[\t\n\r]")
 _SLASHES = re.compile("[\u2044\u2215\u2571\u29f8\uff0f]")
 _JOINERS, _SELECTORS = "\u200c\u200d", "\ufe0e\ufe0f"
+_MAY_BELONG = frozenset(_JOINERS + _SELECTORS)
+_MEETING = re.compile(f"[{_JOINERS}{_SELECTORS}]")
 _VIRAMA = 9  # the combining class of what joins consonants in Indic scripts
 
 _LIKE = {
@@ -72,7 +74,13 @@ def shown(text: str) -> str:
     """Return a text with invisible characters written out; ends of lines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
-    return UNSEEN.sub(lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text)
+    found = set(UNSEEN.findall(text))
+    if not found.isdisjoint(_MAY_BELONG):
+        text = _MEETING.sub(
+            lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text
+        )
+    # Not one by one: names of others may hold thousands of them.
+    return text.translate({ord(char): f"<{code(char)}>" for char in found - _MAY_BELONG})
 
 
 def in_line(text: str) -> str:

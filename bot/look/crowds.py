@@ -1,7 +1,7 @@
-"""Where much was said, it is read and judged beside the event loop.
+"""Where much was said, or much is proposed, it is read and judged beside the event loop.
 
-Five thousand commands take a second or more to be judged, and every push of everybody would wait
-that long to be seen.
+Five thousand commands take a second or more to be judged, as twenty thousand packages do, and every
+push of everybody would wait that long to be seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,9 @@ T = TypeVar("T")
 MOST_AT_ONCE: Final = 10
 """Comments without an answer that are read and judged on the event loop: some 100 ms at most."""
 
+MOST_PACKAGES: Final = 500
+"""Packages of proposals that are judged on the event loop: some 30 ms at most."""
+
 
 async def judged(
     offload: Offload,
@@ -28,11 +31,11 @@ async def judged(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Do what judges the commands of proposals, elsewhere where there are many.
+    """Do what judges proposals, elsewhere where there are many commands or packages.
 
     Args:
         offload: Where it is done then.
-        proposals: Where the commands were given.
+        proposals: What is judged, with the commands that were given there.
         work: What to do; it touches nothing that others write.
         args: For the work.
         kwargs: For the work as well.
@@ -56,4 +59,6 @@ async def asked(
 
 
 def _many(proposals: Sequence[Proposal]) -> bool:
+    if sum(len(p.content.touched) for p in proposals) > MOST_PACKAGES:
+        return True
     return sum(answers.unanswered(p, memory.read(p)) for p in proposals) > MOST_AT_ONCE

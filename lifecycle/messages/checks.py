@@ -191,7 +191,7 @@ def published_elsewhere(proposal: Proposal) -> str:
 
 def propose_elsewhere(proposal: Proposal) -> str:
     """Why the check stays unfinished there, and what to do."""
-    base, there = code(proposal.place.base_ref), some(map(code, proposal.content.elsewhere))
+    base, there = code(proposal.place.base_ref), some(proposal.content.elsewhere, write=code)
     return (
         f"Nothing is published from {base}, so nothing is checked here. Proposed to {there}, this"
         " commit would need approval. A check belongs to a commit, whichever branch it is"

@@ -274,7 +274,7 @@ def _told(change: ListedChange) -> str:
     # "#12" would add a line to the pull request's own conversation.
     first = f"[#{change.number}](../pull/{change.number}) {title}" if change.number else title
     told = change.packages and named != [*change.packages]
-    of = f": {some(map(name, change.packages))}" if told else ""
+    of = f": {some(change.packages, write=name)}" if told else ""
     merged = " was merged but is not published" if change.stage is ListedStage.MERGED else ""
     return f"{first.strip()}{of}{merged}{_waits(change.waits)}"
 

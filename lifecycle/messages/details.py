@@ -63,7 +63,7 @@ def unshown(checks: Collection[str]) -> str:
         return ""
     one = len(checks) == 1
     return (
-        f"⚠️ {some(map(code, sorted(checks)))} cannot be shown at this commit: somebody with write"
+        f"⚠️ {some(sorted(checks), write=code)} cannot be shown at this commit: somebody with write"
         f" access has set {'that status' if one else 'those statuses'} there as often as GitHub"
         " allows. What this comment says counts. Push a new commit to see the"
         f" {'check' if one else 'checks'} again."

@@ -54,8 +54,8 @@ def _untold(teams: Sequence[str]) -> str:
 def _not_tried(found: FunctionsEffect) -> list[str]:
     """What was not tried: no function runs by rules that nobody approved."""
     parts = [
-        *([f"run {some(map(code, found.more))}"] if found.more else []),
-        *([f"no longer run {some(map(code, found.fewer))} as now"] if found.fewer else []),
+        *([f"run {some(found.more, write=code)}"] if found.more else []),
+        *([f"no longer run {some(found.fewer, write=code)} as now"] if found.fewer else []),
         *(["allow other functions in packages"] if found.allowed else []),
     ]
     if not parts:

@@ -255,14 +255,14 @@ def merge_effect(effect: Effect, base_ref: str) -> str:
     if effect.unrelated:
         return f"it shares no history with {code(base_ref)}"
     if effect.conflicts:
-        return f"it conflicts with {code(base_ref)} in {some(map(code, effect.conflicts))}"
+        return f"it conflicts with {code(base_ref)} in {some(effect.conflicts, write=code)}"
     parts = (
         [f"leave {names(effect.packages)} different from what is shown here"]
         if effect.packages
         else []
     )
     unshown = "which is not part of the changes shown here"
-    parts += [f"change {some(map(code, effect.files))}, {unshown}"] if effect.files else []
+    parts += [f"change {some(effect.files, write=code)}, {unshown}"] if effect.files else []
     return f"merging would {' and '.join(parts)}"
 
 

@@ -246,7 +246,7 @@ def _counts(impact: Impact) -> list[str]:
             " not list in `upstreams.share`: neither tried nor named"
         )
     if impact.not_run:
-        named = some(map(code, impact.not_run))
+        named = some(impact.not_run, write=code)
         lines.append(
             f"- not run: {named}, which `functions.allow` of the base branch does not allow"
         )

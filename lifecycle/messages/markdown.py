@@ -7,7 +7,8 @@ which read otherwise on another forge (`lifecycle.terms`). A command of ours goe
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from cadlib.diff.values import Change
 from lifecycle import spelling
@@ -16,12 +17,17 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import LedgerChange, ListedState
 from lifecycle.terms import KEEP, kept
 
+T = TypeVar("T")
+
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below
 `limits.TEXT`."""
 
 CUT = " […]"
 """Ends a text that had to be cut."""
+
+LONGEST = 2_000
+"""Characters of a text of others in a line; what is longer has no middle."""
 
 
 def change_lines(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
@@ -41,17 +47,16 @@ def every(touched: Iterable[Touched], most: int) -> str:
         touched: The packages.
         most: Characters; what has no room is counted.
     """
-    names_left = [
-        f"{name(t.package)} {'removed' if t.removed else f'v{t.revision}'}" for t in touched
-    ]
+    every = list(touched)
     shown: list[str] = []
     room = most
-    for each in names_left:
+    for t in every:  # the others are not written out: there may be thousands
+        each = f"{name(t.package)} {'removed' if t.removed else f'v{t.revision}'}"
         room -= len(each) + 2
         if room < 0:
             break
         shown.append(each)
-    more = len(names_left) - len(shown)
+    more = len(every) - len(shown)
     return ", ".join(shown) + (
         f", and {number(more, 'package')} that did not fit here" if more else ""
     )
@@ -71,14 +76,16 @@ def change_list(lines: Sequence[str]) -> list[str]:
 
 def revisions(proposal: Proposal) -> str:
     """What a proposal publishes, such as "net/core v5, net/edge v2"; plain text."""
+    touched, ledger = proposal.content.touched[:3], proposal.content.ledger
     shown = [
         f"{one_line(t.package) or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
-        for t in proposal.content.touched
+        for t in touched
     ]
-    shown += map(_change_of, proposal.content.ledger)
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    shown += map(_change_of, ledger[: 3 - len(shown)])
+    left = len(proposal.content.touched) + len(ledger) - len(shown)
+    more = f" and {left} more" if left else ""
     rules = "a change of the rules" if proposal.content.configures else "nothing"
-    return ", ".join(shown[:3]) + more or rules
+    return ", ".join(shown) + more or rules
 
 
 def _change_of(change: LedgerChange) -> str:
@@ -120,21 +127,27 @@ def name(package: str) -> str:
 
 def names(packages: Iterable[str]) -> str:
     """Several packages in Markdown, sorted."""
-    return some(name(p) for p in sorted(packages))
+    return some(sorted(packages), write=name)
 
 
 def users(shown: Iterable[str], unseen: int) -> str:
     """Packages that use something, and how many more there are in repositories not seen by all."""
-    listed = some((name(p) for p in sorted(shown)), MOST_LISTED)
+    listed = some(sorted(shown), MOST_LISTED, write=name)
     more = f"{number(unseen, 'package')} in repositories that you may not see" if unseen else ""
     return " and ".join(each for each in (listed, more) if each)
 
 
-def some(items: Iterable[str], most: int = 5) -> str:
-    """The first five of a list, or so many as are given; the rest is counted."""
-    shown = list(items)
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+def some(items: Iterable[T], most: int = 5, *, write: Callable[[T], str] = str) -> str:
+    """The first five of a list, or so many as are given; the rest is counted.
+
+    Args:
+        items: The list.
+        most: How many are written out.
+        write: Writes one; of the rest none is written, for there may be thousands.
+    """
+    every = list(items)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(map(write, every[:most])) + more
 
 
 def label(gate: str) -> str:
@@ -261,6 +274,9 @@ def _shown(text: str) -> str:
 
 
 def _joined(text: str) -> str:
+    if len(text) > LONGEST:  # each character takes its time, and there may be thousands of texts
+        half = LONGEST // 2
+        text = f"{text[:half]}{CUT} {number(len(text) - 2 * half, 'character')}{CUT} {text[-half:]}"
     # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
     return " ".join(text.encode("utf-8", "replace").decode().split())
 

@@ -175,7 +175,7 @@ def _owners(owned: Owned) -> str:
         return f"CODEOWNERS {_UNREADABLE[owned.why]}"
     if not owned.owners:
         return "CODEOWNERS lists nobody for it"
-    return f"CODEOWNERS lists {some(map(code, owned.owners))}"
+    return f"CODEOWNERS lists {some(owned.owners, write=code)}"
 
 
 def counts(login: str, source: Source | None) -> str:

@@ -238,9 +238,9 @@ def _packages(proposal: Proposal) -> str:
         f"- {name(t.package)}: "
         + (_removed(t.package in gone) if t.removed else f"v{t.revision}{_aside(t)}")
         + ("" if proposal.place.closed else also_changed(t.also))
-        for t in proposal.content.touched
+        for t in proposal.content.touched[:MOST_LISTED]
     ]
-    shown = ["**Packages**", "", *rows[:MOST_LISTED]]
+    shown = ["**Packages**", "", *rows]
     rest = (_rest(proposal, limits.TEXT // 3), _adopted(proposal), listed)
     return "\n\n".join(["\n".join(shown), *(part for part in rest if part)])
 

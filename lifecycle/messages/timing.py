@@ -59,7 +59,7 @@ def _closing(window: Window) -> str:
 
 
 def _place(paths: Sequence[str]) -> str:
-    return "everything" if "" in paths else some(map(name, paths))
+    return "everything" if "" in paths else some(paths, write=name)
 
 
 def opens(closing: Sequence[Window], at: datetime | None) -> str:
@@ -176,7 +176,7 @@ def still_frozen(path: str, freezes: Sequence[Frozen]) -> str:
 
 def no_such_gate(gate: str, there: Sequence[str]) -> str:
     """The answer to `/override` of a gate that does not wait."""
-    waits = f" Gates that can be overridden here: {some(map(code, there))}." if there else ""
+    waits = f" Gates that can be overridden here: {some(there, write=code)}." if there else ""
     return (
         f"`/override` refused: {code(gate)} does not prevent publishing here; `/why` lists what"
         f" does.{waits}"

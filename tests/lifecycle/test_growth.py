@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from lifecycle import replay
+from lifecycle import replay, spelling
 from lifecycle.access import Person
+from lifecycle.actions import SetCheck
 from lifecycle.decide import decide
 from lifecycle.events import CommentAnswered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages import markdown
 from lifecycle.records import JSON
 from tests.counting import OURS, assert_in_proportion, lines
 from tests.lifecycle.samples import (
@@ -98,3 +100,32 @@ def test_deciding_takes_time_in_proportion(made: Callable[[int], Facts]) -> None
         return lambda: decide(known)
 
     assert_in_proportion(deciding, 50, lambda work: lines(work, (*OURS, __file__)))
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u200d", "\u200b\u202e"])
+def test_names_that_nobody_is_shown_are_not_written_out(
+    monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    """The short-cut writes out all names and shows the first five: thousands of packages below a
+    folder whose name is a thousand invisible characters take minutes."""
+    name, packages = hidden * (1_000 // len(hidden)), range(1_000)
+    touched = tuple(replace(CORE, package=f"{name}/p{n}") for n in packages)
+    verdicts = tuple(Verdict(package=each.package) for each in touched)
+    written, longest = list[str](), spelling.shown
+
+    def shown(text: str) -> str:
+        written.append(text)
+        return longest(text)
+
+    monkeypatch.setattr(spelling, "shown", shown)
+    actions = decide(facts(changed(PROPOSAL, touched=touched, verdicts=verdicts)))
+
+    assert any(isinstance(each, SetCheck) for each in actions)
+    assert 0 < sum(text.startswith(name[:9]) for text in written) < 200
+
+
+def test_a_long_text_has_no_middle() -> None:
+    """The short-cut looks at each character of a name of a megabyte, however little is shown."""
+    text = markdown.code("a" * 10_000 + "b" * 90_000)
+    assert len(text) < markdown.LONGEST + 100
+    assert "aaa […] 98000 characters […] bbb" in text

@@ -10,7 +10,7 @@ import pytest
 from bot.look import crowds
 from lifecycle.commands import answers
 from lifecycle.facts.proposal import Proposal
-from tests.lifecycle.samples import OUTSIDER, PROPOSAL, said
+from tests.lifecycle.samples import CORE, OUTSIDER, PROPOSAL, changed, said
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,3 +40,20 @@ def test_much_is_read_beside_the_event_loop(question: Callable[..., object]) -> 
 
     asyncio.run(ask(crowd(crowds.MOST_AT_ONCE + 1)))
     assert elsewhere == [question]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_many_packages_are_judged_beside_the_event_loop(more: int) -> None:
+    """The short-cut counts what was said alone: a push of twenty thousand packages holds up all."""
+    elsewhere: list[Callable[..., Any]] = []
+
+    async def offload(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        elsewhere.append(work)
+        return work(*args, **kwargs)
+
+    packages = range(crowds.MOST_PACKAGES + more)
+    proposal = changed(PROPOSAL, touched=tuple(replace(CORE, package=f"p{n}") for n in packages))
+    done = asyncio.run(crowds.judged(offload, (proposal,), len, packages))
+
+    assert done == len(packages)
+    assert elsewhere == [len] * more
