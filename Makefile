@@ -37,13 +37,13 @@ playground: $(RUN_READY)
 test stories stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
 # The lines of cadlib and lifecycle that the tests run are held against a floor, which says nothing while it holds.
 test: $(TESTS_READY) tools
-	$(BIN)/python -m slipcover --immediate --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
+	bash tests/in_memory.sh $(BIN)/python -m slipcover --immediate --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
 	  -m pytest -p tests.distribution -n $(WORKERS) --dist loadscope
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 # All stories with HTTP, PostgreSQL, git and processes; `make test` tells most of them in simulated time (ADR 30).
 stories-real: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories $(if $(FORGE),--forge "$(FORGE)") tests/stories
+	bash tests/in_memory.sh $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories $(if $(FORGE),--forge "$(FORGE)") tests/stories
 
 # All stories at one forge, most of them in simulated time.
 stories: $(TESTS_READY) tools

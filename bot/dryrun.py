@@ -306,7 +306,7 @@ def _say_broken(looker: Looker, mirror: Mirror, pull: ListedProposal, adoption: 
 
 
 class _UsersHere:
-    """Implements `bot.look.impact.Users`: packages of the repository itself.
+    """Implements `bot.look.impact.UpstreamIndex`: packages of the repository itself.
 
     Those on the base branch, and on all branches that packages are published from.
     """

@@ -1,8 +1,8 @@
 """The port of the renderer: how the bot asks for verdicts on packages, and for what changed.
 
-Its values are `lifecycle.facts.Verdict` and `cadlib.diff.changes.Change`. It has no errors of its
-own: what is wrong with a package or with its functions stands in the verdict, and what `TreeFiles`
-raise passes through, `PackageError` excepted.
+Its values are `lifecycle.facts.verdicts.Verdict` and `cadlib.diff.values.Change`. It has no errors
+of its own: what is wrong with a package or with its functions stands in the verdict, and what
+`TreeFiles` raise passes through, `PackageError` excepted.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -687,14 +687,14 @@ RUNNER = """
 import asyncio, os, sys
 from pathlib import Path
 from typing import TypeVar
-from fnrunner.contract.run import Bounds
+from fnrunner.contract.run import ResourceLimits
 from fnrunner.fence.sandbox import Ended, Program, Sandbox
 
 program = Program(argv=tuple(sys.argv[3:]), root=Path(sys.argv[2]), environment={"PATH": "/bin"})
 sandbox = Sandbox.here(groups=sys.argv[1] == "control groups")
 print(sandbox.counted_by, flush=True)
 try:
-    ended = asyncio.run(sandbox.run("it", program, b"", Bounds(seconds=60.0, processes=20)))
+    ended = asyncio.run(sandbox.run("it", program, b"", ResourceLimits(seconds=60.0, processes=20)))
     print(ended.output.decode(), ended.status)
 except Exception as error:
     print(type(error).__name__, error)
