@@ -151,7 +151,8 @@ class Simulation(System):
                 has = Random(f"{self.seed}/issues").random() < WITH_ISSUES
                 self.repo.has_issues = has or self.wide
             if self.wide and made.app is not None:
-                made.app.events = (*made.app.events, "issues")  # which tell who ticks a box
+                # As the manifest has it: who ticks a box, and who renames or hides a repository.
+                made.app.events = (*made.app.events, "issues", "repository")
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.catalog = self._beside() if self.apart else None

@@ -90,6 +90,28 @@ def test_every_eighth_history_has_a_second_repository() -> None:
     assert not any(kind(n, which)["apart"] for n in numbers for which in ("all", "none"))
 
 
+def _ticks(history: Outcome) -> bool:
+    """Whether somebody ticked a box of the dashboard issue."""
+    return any(e.what == "box ticked" for e in history.diary.entries)
+
+
+def test_about_half_of_those_with_variants_tick_boxes_and_reach_another_repository() -> None:
+    """Short-cuts refused: the others draw otherwise than before; it is drawn from what they draw;
+    what people do at such a history stands where others look for scenes; no box is ever there."""
+    begun = {n: Simulation(str(n), variants=True) for n in range(1, 9)}
+    assert [n for n, each in begun.items() if each.wide] == [1, 2, 4, 7]
+    assert {each.neighbour.name for each in begun.values() if each.neighbour} == {"east"}
+    assert not Simulation("1").wide
+    assert not Simulation("1", at="gitlab", variants=True).wide
+    plain, wide = (manner(Random("17/begin"), True, wide=wide) for wide in (False, True))
+    assert {*wide.steps} > {*plain.steps}
+    assert wide.steps[: len(wide.moves)] == wide.moves
+    seeds = (str(number) for number in count(1) if Simulation(str(number), variants=True).wide)
+    seed, first = next((seed, one) for seed in seeds if _ticks(one := _a_little(seed)))
+    assert [str(v) for v in first.violations] == []
+    assert first.trace == _a_little(seed).trace
+
+
 def test_a_step_does_the_same_without_the_others() -> None:
     """Fails where steps draw from one generator: then none can be left out."""
     whole = play("3")
