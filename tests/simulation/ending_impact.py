@@ -89,6 +89,6 @@ def _outcomes(v: Variants, package: str, left: str, head: str, base: str) -> tup
     if old is None:
         return (MADE[1] if new.adopts or keeper == new.owner else MADE[2], *waits)
     sites = {v.history.at(commit, f"{OBJECTS}/site.yaml") for commit in (left, head)}
-    if old != new or (new.injects and len(sites) > 1):
+    if old != new or (new.injects and not new.afar and len(sites) > 1):
         return (*OTHERWISE, *waits)
     return (OTHERWISE[-1], *waits, "")  # what drafts begin as is no part of what is wanted

@@ -1,5 +1,6 @@
 """The oracle of impacts of rules: it fails on what is wrong, and not on what is proper."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,21 +8,22 @@ import pytest
 from tests.simulation import ending_impact
 from tests.simulation.setting import MAIN
 from tests.simulation.test_oracle_variants import RULE, Content, Variants
-from tests.simulation.variants import SHOP, Wish
+from tests.simulation.variants import OBJECTS, SHOP, Wish, thing
 
 OLD = Wish(names=("old",))
 TAKEN = "base/v1` (`variants/old.yaml:12`)"
 
 
-def said(change: Content, *groups: str) -> list[str]:
+def said(change: Content, *groups: str, rule: Wish = RULE) -> list[str]:
     """What is not so of a check on a proposal that changes these files.
 
     Args:
         change: The files, beside a rule that wants `shop`.
         groups: What it says of packages: "would be adopted: old".
+        rule: That rule.
     """
     there = Variants()
-    there.begin(RULE)
+    there.begin(rule)
     h = there.hands
     with there.simulation.forge.change():
         h.commit("bob", "rules", change, "rules", onto=h.tip(MAIN))
@@ -71,3 +73,11 @@ def test_what_is_so_is_let_pass(change: Content, groups: tuple[str, ...]) -> Non
 def test_what_is_not_so_is_seen(change: Content, groups: tuple[str, ...]) -> None:
     """Short-cut refused: a check is right as soon as it is green."""
     assert len(said(change, *groups)) == 1
+
+
+@pytest.mark.parametrize("afar", [False, True])
+def test_an_object_here_changes_what_injects_it(afar: bool) -> None:
+    """Short-cuts refused: a rule that injects anything is changed by any object; none is."""
+    rule = replace(RULE, injects=True, afar=afar)
+    change = {f"{OBJECTS}/site.yaml": thing("site", "ConfigMap", "east")}
+    assert bool(said(change, rule=rule)) is not afar
