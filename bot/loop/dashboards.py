@@ -138,7 +138,8 @@ class DashboardHandler:
             boxes=served.talk.boxes,
         )
         if frozen or not overview.empty or await served.dashboard.find() is not None:
-            text = texts.dashboard(overview, served.dashboard.room(frozen, now))
+            room = served.dashboard.room(frozen, now)
+            text = await served.offload(texts.dashboard, overview, room)
             told = served.forge.terms.said(text)
             await served.dashboard.write(texts.TITLE, told, frozen, now, heard)
         return again

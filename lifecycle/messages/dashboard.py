@@ -7,7 +7,8 @@ no trace in them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 from lifecycle import boxes, limits
 from lifecycle.events import Frozen
@@ -25,6 +26,8 @@ from lifecycle.messages import boxes as box_texts
 from lifecycle.messages import timing
 from lifecycle.messages.markdown import code, label, name, number, plain, quote, reason, some, typed
 from lifecycle.terms import kept
+
+T = TypeVar("T")
 
 TITLE = "Packages of this repository"
 
@@ -97,21 +100,19 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     variants = [c for c in overview.changes if c.variant and c.stage is ListedStage.DRAFT]
     proposed = [c for c in overview.changes if c.stage is not ListedStage.DRAFT]
     drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT and not c.variant]
-    lists = [
-        _List("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
-        _List("Boxes that stopped", box_texts.going_on(overview.boxes), MOST_FROZEN),
-        _List("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left)),
-        _List("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
-        _List(VARIANTS, map(_change, sorted(variants, key=_urgent)), int(MOST_VARIANTS * left)),
-        _List(WAITING, map(_variant, overview.waiting), int(MOST_WAITING * left)),
-        _List(BEHIND, _every_behind(overview), int(MOST_BEHIND * left)),
-        _List("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
+    lists: list[_List[Any]] = [
+        _List("Frozen", overview.frozen, _frozen, MOST_FROZEN),
+        _List("Boxes that stopped", [*box_texts.going_on(overview.boxes)], str, MOST_FROZEN),
+        _List("Proposals", sorted(proposed, key=_urgent), _change, int(MOST_CHANGES * left)),
+        _List("Drafts", sorted(drafts, key=_urgent), _change, int(MOST_DRAFTS * left)),
+        _List(VARIANTS, sorted(variants, key=_urgent), _change, int(MOST_VARIANTS * left)),
+        _List(WAITING, overview.waiting, _variant, int(MOST_WAITING * left)),
+        _List(BEHIND, _every_behind(overview), _behind, int(MOST_BEHIND * left)),
+        _List("Deletion proposed", sorted(overview.deletions), _deletion, MOST_DELETIONS),
     ]
-    cloneable = _List(
-        "Can be cloned", map(_upstream, overview.cloneable), int(MOST_CLONEABLE * left)
-    )
+    cloneable = _List("Can be cloned", overview.cloneable, _upstream, int(MOST_CLONEABLE * left))
     listed = sorted(overview.packages, key=_notable)
-    packages = _List("Packages", map(_package, listed), int(MOST_PACKAGES * left))
+    packages = _List("Packages", listed, _package, int(MOST_PACKAGES * left))
     spare = room - sum(len(each.text) + 2 for each in (*lists, cloneable, packages))
     spare -= len(INTRODUCTION) + 2 + len(NOTHING_PROPOSED)
     for each in (*(e for e in lists if e.title in RUNS), packages):
@@ -121,12 +122,19 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-class _List:
-    """A heading with a list, at most so many characters; "" where there is nothing to list."""
+class _List(Generic[T]):
+    """A heading with a list, at most so many characters; "" where there is nothing to list.
 
-    def __init__(self, title: str, lines: Iterable[str], most: int) -> None:
+    What has no room is not written out: there may be thousands.
+    """
+
+    def __init__(
+        self, title: str, items: Sequence[T], write: Callable[[T], str], most: int
+    ) -> None:
         self.title = title
-        self._lines = [f"- {line}" for line in lines]
+        self._items = items
+        self._write = write
+        self._written: list[str] = []
         self.text = self._within(most)
 
     def widened(self, more: int) -> int:
@@ -137,18 +145,20 @@ class _List:
         return len(self.text) - before
 
     def _within(self, most: int) -> str:
-        if not self._lines:
+        if not self._items:
             return ""
-        heading = f"### {self.title} ({len(self._lines)})\n"
+        heading = f"### {self.title} ({len(self._items)})\n"
         counted = f"; {box_texts.more(RUNS[self.title])}" if self.title in RUNS else ""
         room = most - len(heading) - 40 - len(counted)  # for the line that counts the rest
         shown: list[str] = []
-        for line in self._lines:
-            room -= len(line) + 1
+        for at, item in enumerate(self._items):
+            if at == len(self._written):
+                self._written.append(f"- {self._write(item)}")
+            room -= len(self._written[at]) + 1
             if room < 0:
                 break
-            shown.append(line)
-        rest = len(self._lines) - len(shown)
+            shown.append(self._written[at])
+        rest = len(self._items) - len(shown)
         return "\n".join([heading, *shown, *([f"- and {rest} more{counted}"] if rest else [])])
 
 
@@ -161,14 +171,16 @@ def _late(behind: ListedBehind) -> tuple[int, str, str]:
     return (-len(behind.newer), behind.package, behind.branch)
 
 
-def _every_behind(overview: Overview) -> Iterator[str]:
+def _every_behind(overview: Overview) -> list[tuple[ListedBehind, int]]:
+    """What is behind, each with where it is held after a rollback; 0 for nowhere."""
     held = {(p.package, p.branch): p.held[0] for p in overview.packages if p.held}
-    for each in sorted(overview.behind, key=_late):
-        yield _behind(each, held.get((each.package, each.branch), 0))
+    every = sorted(overview.behind, key=_late)
+    return [(each, held.get((each.package, each.branch), 0)) for each in every]
 
 
-def _behind(behind: ListedBehind, held: int) -> str:
+def _behind(one: tuple[ListedBehind, int]) -> str:
     """A line of it; what is held after a rollback is not upgraded before it is resumed."""
+    behind, held = one
     on = f" on {code(behind.branch)}" if behind.branch else ""
     newest = f"v{behind.newer[-1]}"
     told = (

@@ -11,8 +11,10 @@ from lifecycle.actions import SetCheck
 from lifecycle.decide import decide
 from lifecycle.events import CommentAnswered
 from lifecycle.facts.head import Facts
+from lifecycle.facts.overview import ListedBehind, ListedPackage, Overview
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import markdown
+from lifecycle.messages.dashboard import dashboard
 from lifecycle.records import JSON
 from tests.counting import OURS, assert_in_proportion, lines
 from tests.lifecycle.samples import (
@@ -129,3 +131,29 @@ def test_a_long_text_has_no_middle() -> None:
     text = markdown.code("a" * 10_000 + "b" * 90_000)
     assert len(text) < markdown.LONGEST + 100
     assert "aaa […] 98000 characters […] bbb" in text
+
+
+def test_lines_of_the_dashboard_that_have_no_room_are_not_written_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut writes out each package, and shows the first of them."""
+    hidden, every = "\u200b" * 1_000, range(2_000)
+    overview = Overview(
+        packages=tuple(ListedPackage(package=f"{hidden}{n}", revision=1) for n in every),
+        changes=(),
+        behind=tuple(
+            ListedBehind(package=f"{hidden}{n}", upstream="x", revision=1, newer=(2,))
+            for n in every
+        ),
+    )
+    written, plainly = list[str](), spelling.shown
+
+    def shown(text: str) -> str:
+        written.append(text)
+        return plainly(text)
+
+    monkeypatch.setattr(spelling, "shown", shown)
+    text = dashboard(overview)
+
+    assert "### Packages (2000)" in text
+    assert 0 < sum(text.startswith(hidden) for text in written) < 200
