@@ -33,9 +33,9 @@ from bot.own_runner import OwnRunner, own_runner
 from bot.render.port import Renderer
 from bot.render.renderer import CachingRenderer, Maker
 from bot.render.stored import StoredVerdicts
+from bot.render.workers.capacity import usual
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
-from bot.render.workers.room import usual
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store import addresses

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from bot.cli.root import main
 from bot.http import web
 from bot.http.ready import Readiness
-from bot.render.workers.room import BESIDE, LEAST_BYTES, room
+from bot.render.workers.capacity import BESIDE, LEAST_BYTES, worker_limits
 from bot.settings import Settings
 from bot.variables import VARIABLES
 from cadlib.limits import MIB
@@ -131,7 +131,7 @@ def _worker_limits() -> list[int]:
 def test_what_is_rendered_fits_into_a_worker_with_the_bot(limit: int) -> None:
     """Fails when a hostile package has the kernel end the bot: a pod's processes end together."""
     for cores in (1, 2, 8, 64):
-        most, memory_bytes = room(cores, limit)
+        most, memory_bytes = worker_limits(cores, limit)
         assert most * memory_bytes + BESIDE <= limit
         assert memory_bytes >= LEAST_BYTES
 

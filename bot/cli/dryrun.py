@@ -29,9 +29,9 @@ from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.own_runner import own_runner
 from bot.render.renderer import CachingRenderer, Maker
+from bot.render.workers.capacity import usual
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
-from bot.render.workers.room import usual
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client

@@ -21,11 +21,11 @@ from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
 from bot.keys import Key, ProposalKey, parse
 from bot.logs import Seldom
-from bot.loop.turns import FairTurns
+from bot.loop.fairness import FairScheduling
 from bot.overtaken import LOOK, CurrentLook
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
-from bot.store.values import LEASE, StoreError, Taken, Turns
+from bot.store.values import LEASE, SchedulingOrder, StoreError, Taken
 from bot.tasks import end, to_the_end, wait_for
 
 log = structlog.get_logger()
@@ -157,7 +157,7 @@ class Worker:
         self._numbers = count(1)
         self._no_database = Seldom()
         self._looks: dict[str, asyncio.Task[None]] = {}
-        self._turns = FairTurns(1)
+        self._scheduling = FairScheduling(1)
         self._most = 1
         self._asked = -inf
         self.aside = 0
@@ -169,7 +169,7 @@ class Worker:
             workers: Most keys of one repository at a time; one more is looked at of another.
         """
         self._most = workers + 1
-        room, self._turns = asyncio.Semaphore(self._most), FairTurns(workers)
+        room, self._scheduling = asyncio.Semaphore(self._most), FairScheduling(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:
             async with self._store.queue.listening() as woken:
@@ -200,10 +200,10 @@ class Worker:
         while True:
             woken.clear()  # before asking: a wake while we ask must not be lost
             owner = f"{self._name}/{next(self._numbers)}"
-            turns = self._turns.now()
+            order = self._scheduling.now()
             try:
-                taken = await self._take(owner, turns)
-                wait = POLL if taken else await self._store.queue.next_due(turns)
+                taken = await self._take(owner, order)
+                wait = POLL if taken else await self._store.queue.next_due(order)
                 self._asked = self._clock.monotonic()
             except StoreError as error:
                 if times := self._no_database.times():
@@ -213,10 +213,10 @@ class Worker:
                 break
             soon = min(POLL, POLL if wait is None else wait + 0.001)
             await wait_for(woken, soon, self._clock)
-        self._turns.began(taken.key)
+        self._scheduling.began(taken.key)
 
         def freed() -> None:
-            if self._turns.ended(taken.key):
+            if self._scheduling.ended(taken.key):
                 woken.set()  # more of its repository may be due
             room.release()
 
@@ -225,9 +225,9 @@ class Worker:
         task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))
         task.add_done_callback(lambda _: place.end())
 
-    async def _take(self, owner: str, turns: Turns) -> Taken | None:
+    async def _take(self, owner: str, order: SchedulingOrder) -> Taken | None:
         """Take a key; cancelled in the middle, give back what the database gave us."""
-        taking = asyncio.ensure_future(self._store.queue.take(owner, self._lease, turns))
+        taking = asyncio.ensure_future(self._store.queue.take(owner, self._lease, order))
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:

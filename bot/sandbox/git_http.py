@@ -24,7 +24,7 @@ from bot.sandbox.git import ls_refs
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.pushing import Door, Visitor
+from bot.sandbox.rules.pushing import GitAccess, GitCaller
 from bot.sandbox.rules.state import ForgeState
 
 _PATH = re.compile(
@@ -42,7 +42,7 @@ class _Asked:
     rest: str
     service: str
     repo: Repository | None
-    caller: Visitor
+    caller: GitCaller
     moved: str | None = None
 
     @property
@@ -60,12 +60,12 @@ class GitHttp:
     """The ASGI app of git over smart HTTP."""
 
     def __init__(
-        self, state: ForgeState, store: BareStore, door: Door, faults: Faults, web: str
+        self, state: ForgeState, store: BareStore, access: GitAccess, faults: Faults, web: str
     ) -> None:
         self._state = state
         self._web = web
         self._store = store
-        self._door = door
+        self._access = access
         self._faults = faults
         self._pushing: dict[int, asyncio.Lock] = {}
         self._refs: dict[int, ls_refs.RefList] = {}
@@ -125,7 +125,7 @@ class GitHttp:
     async def _refuse(self, send: Send, refused: RefusedError) -> None:
         headers = [("Content-Type", "text/plain; charset=utf-8")]
         if refused.status == 401:
-            headers.append(("WWW-Authenticate", f'Basic realm="{self._door.realm}"'))
+            headers.append(("WWW-Authenticate", f'Basic realm="{self._access.realm}"'))
         await respond(send, refused.status, headers, f"remote: {refused.message}\n".encode())
 
     async def _capabilities(
@@ -197,12 +197,12 @@ class GitHttp:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         rest = match["rest"] if match else ""
         service = query.get("service", [""])[0] if rest == "info/refs" else rest
-        caller = self._door.visitor(None)
+        caller = self._access.git_caller(None)
         repo, moved = None, None
         refused: RefusedError | None = None
         with self._state.lock:
             try:
-                caller = self._door.visitor(headers.get("authorization"))
+                caller = self._access.git_caller(headers.get("authorization"))
                 if match is not None:
                     owner, name = unquote(match["owner"]), match["repo"]
                     former = self._state.moved(owner, name)
@@ -311,7 +311,7 @@ class PushCheck:
     """Checks whether a pushed ref may move, with what git has received."""
 
     def __init__(
-        self, state: ForgeState, store: BareStore, repo: Repository, caller: Visitor
+        self, state: ForgeState, store: BareStore, repo: Repository, caller: GitCaller
     ) -> None:
         self._state = state
         self._store = store

@@ -21,16 +21,16 @@ from bot.sandbox.faults.calls import Faults
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
 from bot.sandbox.github import deliveries as github_deliveries
-from bot.sandbox.github.door import GitHubDoor
+from bot.sandbox.github.git_access import GitHubGitAccess
 from bot.sandbox.github.http import GitHubApi
 from bot.sandbox.gitlab import deliveries as gitlab_deliveries
-from bot.sandbox.gitlab.door import GitLabDoor
+from bot.sandbox.gitlab.git_access import GitLabGitAccess
 from bot.sandbox.gitlab.http import GitLabApi
 from bot.sandbox.gitlab.tokens import Tokens
 from bot.sandbox.pages.gitlab import GitLabPages
 from bot.sandbox.pages.routes import Pages
 from bot.sandbox.rules.accounts import Accounts
-from bot.sandbox.rules.pushing import Door
+from bot.sandbox.rules.pushing import GitAccess
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
 
@@ -100,8 +100,8 @@ class SandboxForge:
         self.accounts = Accounts(self.state)
         self.tokens = Tokens(self.state)
         self.faults = Faults(self.state)
-        self.hooks, self._api, door = self._speak(dialect)
-        self._git = GitHttp(self.state, self.store, door, self.faults, self.web_url)
+        self.hooks, self._api, access = self._speak(dialect)
+        self._git = GitHttp(self.state, self.store, access, self.faults, self.web_url)
         self._pages: App = (GitLabPages if dialect == "gitlab" else Pages)(self.state).app
         self._server = _Server(
             uvicorn.Config(
@@ -174,16 +174,16 @@ class SandboxForge:
         self.store.close()
         self._socket.close()
 
-    def _speak(self, dialect: str) -> tuple[AnyHooks, GitHubApi | GitLabApi, Door]:
-        """What sends webhooks, answers the API, and stands at git's door."""
+    def _speak(self, dialect: str) -> tuple[AnyHooks, GitHubApi | GitLabApi, GitAccess]:
+        """What sends webhooks, answers the API, and guards git."""
         state, links, faults = self.state, self.links, self.faults
         if dialect == "gitlab":
             told = gitlab_deliveries.sending(state, links, faults.hooks)
             api = GitLabApi(state, links, self.tokens, faults, told)
-            return told, api, GitLabDoor(state, self.tokens)
+            return told, api, GitLabGitAccess(state, self.tokens)
         heard = github_deliveries.sending(state, links, faults.hooks)
-        door = GitHubDoor(state, self.accounts, self.web_url)
-        return heard, GitHubApi(state, links, self.accounts, faults, heard), door
+        access = GitHubGitAccess(state, self.accounts, self.web_url)
+        return heard, GitHubApi(state, links, self.accounts, faults, heard), access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of the API, of git or for a page, with the forge's own time."""

@@ -18,12 +18,12 @@ from bot.keys import Key
 from bot.store.buckets import Draw, ReportedLimit
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
-    ANY_TURN,
     CLAIM,
     CLAIMS_KEPT,
     KEPT_DAYS,
     KEPT_RENDERINGS,
     LEASE,
+    UNORDERED,
     Adopted,
     Adoption,
     Backlog,
@@ -35,11 +35,11 @@ from bot.store.values import (
     Replica,
     Rested,
     Revision,
+    SchedulingOrder,
     ServedName,
     Swept,
     Taken,
     Touching,
-    Turns,
     UpstreamUse,
     UpstreamUser,
     VariantWait,
@@ -73,13 +73,15 @@ class Queue(Protocol):
         What is asked for while another such transaction goes on is put together into the next.
         """
 
-    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
+    async def take(
+        self, owner: str, lease: float = LEASE, order: SchedulingOrder = UNORDERED
+    ) -> Taken | None:
         """Take a due key: whose turn it is, then the highest priority, then who waited longest.
 
         Args:
             owner: Name of this one take.
             lease: Seconds until somebody else may take it.
-            turns: Which repositories are to come last, or not at all.
+            order: Which repositories are to come last, or not at all.
 
         Returns:
             What was taken; None when nothing is due that may be.
@@ -127,7 +129,7 @@ class Queue(Protocol):
     async def give_back(self, taken: Taken) -> bool:
         """The look did not happen or was cut short: anybody may take the key now."""
 
-    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
+    async def next_due(self, order: SchedulingOrder = UNORDERED) -> float | None:
         """Seconds until the next key may be taken; None when nothing is wanted that may be."""
 
     async def backlog(self) -> Backlog:

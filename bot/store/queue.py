@@ -23,7 +23,16 @@ from bot.store.statements import (
     TAKE,
     WAKE,
 )
-from bot.store.values import ANY_TURN, KEPT_DAYS, LEASE, Backlog, Failing, Rested, Taken, Turns
+from bot.store.values import (
+    KEPT_DAYS,
+    LEASE,
+    UNORDERED,
+    Backlog,
+    Failing,
+    Rested,
+    SchedulingOrder,
+    Taken,
+)
 from bot.store.wakes import Gathering, columns
 
 
@@ -51,14 +60,16 @@ class PostgresQueue:
         if wakes:
             await self._wakes.add(traced(wakes), after)
 
-    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
+    async def take(
+        self, owner: str, lease: float = LEASE, order: SchedulingOrder = UNORDERED
+    ) -> Taken | None:
         rows = await self._database.ask(
             TAKE,
             {
                 "owner": owner,
                 "lease": lease,
-                "ranks": as_json(turns.ranks),
-                "full": sorted(turns.full),
+                "ranks": as_json(order.ranks),
+                "full": sorted(order.full),
             },
         )
         for key, wanted, stored, tries, heard, failing in rows:
@@ -102,8 +113,8 @@ class PostgresQueue:
         self._notifications.tell()
         return kept
 
-    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
-        row = await self._database.one(NEXT_DUE, {"full": sorted(turns.full)})
+    async def next_due(self, order: SchedulingOrder = UNORDERED) -> float | None:
+        row = await self._database.one(NEXT_DUE, {"full": sorted(order.full)})
         return None if row[0] is None else max(0.0, float(row[0]))
 
     async def backlog(self) -> Backlog:

@@ -411,7 +411,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class SchedulingOrder:
     """Whose turn it is, as one process sees it, by `bot.keys.place_of`.
 
     Attributes:
@@ -423,7 +423,7 @@ class Turns:
     full: frozenset[str] = frozenset()
 
 
-ANY_TURN = Turns()
+UNORDERED = SchedulingOrder()
 """Nobody has had anything yet."""
 
 

@@ -26,7 +26,7 @@ from bot.keys import (
 )
 from bot.store import port
 from bot.store.hints import MOST_PRESSED, NOTHING, Hint
-from bot.store.values import Delivered, Failing, Taken, Turns
+from bot.store.values import Delivered, Failing, SchedulingOrder, Taken
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -393,8 +393,8 @@ async def test_whose_turn_it_is_goes_before_everything_else(stored: Stored) -> N
     await queue.wake(PullKey(idle, 1))
     await queue.wake(InstallationsKey(GITHUB))
 
-    turns = Turns({str(busy): 2, "github:app": 1})
-    keys = [await queue.take(f"w{n}", turns=turns) for n in range(3)]
+    order = SchedulingOrder({str(busy): 2, "github:app": 1})
+    keys = [await queue.take(f"w{n}", order=order) for n in range(3)]
 
     assert [taken and taken.key for taken in keys] == [
         str(PullKey(idle, 1)),
@@ -405,14 +405,14 @@ async def test_whose_turn_it_is_goes_before_everything_else(stored: Stored) -> N
 
 async def test_of_who_has_enough_nothing_is_taken_nor_waited_for(stored: Stored) -> None:
     """The short-cut only puts it last: it then fills the slot that is kept for others."""
-    queue, turns = stored.store.queue, Turns(full=frozenset({str(FIRST)}))
+    queue, order = stored.store.queue, SchedulingOrder(full=frozenset({str(FIRST)}))
     await queue.wake(KEY)
 
-    assert (await queue.take("one", turns=turns), await queue.next_due(turns)) == (None, None)
+    assert (await queue.take("one", order=order), await queue.next_due(order)) == (None, None)
 
     await queue.wake(PullKey(on_github(2), 1))
 
-    taken = await queue.take("two", turns=turns)
+    taken = await queue.take("two", order=order)
     assert taken is not None
     assert taken.key == str(PullKey(on_github(2), 1))
     assert await queue.next_due() == 0

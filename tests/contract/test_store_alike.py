@@ -11,7 +11,15 @@ import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.hints import Hint
-from bot.store.values import Backlog, Delivered, Failing, MergeRefusal, Revision, Taken, Turns
+from bot.store.values import (
+    Backlog,
+    Delivered,
+    Failing,
+    MergeRefusal,
+    Revision,
+    SchedulingOrder,
+    Taken,
+)
 from lifecycle.events import CommentAnswered, Event, Held
 from lifecycle.facts.commits import PushRefusal
 from lifecycle.facts.conversation import Written
@@ -65,17 +73,17 @@ class _Asking:
         owner = f"w{self.count}"
         taken = self.draw.choice(self.owners[-5:]) if self.owners else None
         wakes, hold = self.wakes(), self.draw.random() < 0.5
-        turns = Turns(
+        order = SchedulingOrder(
             {str(id_): self.draw.randrange(3) for id_ in self.draw.sample(IDS, 2)},
             frozenset(map(str, self.draw.sample(IDS, self.draw.randrange(2)))),
         )
         asked: list[Asked] = [
             lambda s: s.store.queue.wake_all(wakes, after=after),
             lambda s: s.store.queue.take(owner, lease),
-            lambda s: s.store.queue.take(owner, lease, turns),
+            lambda s: s.store.queue.take(owner, lease, order),
             lambda s: s.store.queue.backlog(),
             lambda s: s.store.queue.failing(),
-            lambda s: s.store.queue.next_due(turns),
+            lambda s: s.store.queue.next_due(order),
             lambda s: s.an_hour_passes(),
         ]
         if taken is not None:

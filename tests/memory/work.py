@@ -12,14 +12,14 @@ from typing import Any
 from bot.keys import BaseKey, Key, parse, place_of
 from bot.store.hints import MOST_PRESSED, MOST_TRACES, NOTHING, Hint, HintJSON, traced
 from bot.store.values import (
-    ANY_TURN,
     KEPT_DAYS,
     LEASE,
+    UNORDERED,
     Backlog,
     Failing,
     Rested,
+    SchedulingOrder,
     Taken,
-    Turns,
 )
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
@@ -117,11 +117,13 @@ class MemoryQueue:
                 row.hint = _union(row.hint, {n: hint[n] for n in hint if n not in full})
         self._tell()
 
-    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
+    async def take(
+        self, owner: str, lease: float = LEASE, order: SchedulingOrder = UNORDERED
+    ) -> Taken | None:
         await self._statements.begin()
-        now, full = self._statements.seconds(), turns.full
+        now, full = self._statements.seconds(), order.full
         ready = [
-            (turns.ranks.get(place_of(k), 0), -r.priority, self.stood.get(k, r.due), k)
+            (order.ranks.get(place_of(k), 0), -r.priority, self.stood.get(k, r.due), k)
             for k, r in self._rows.items()
             if r.due <= now  # most are not: it is asked first
             and r.is_wanted
@@ -213,9 +215,9 @@ class MemoryQueue:
             del self._rows[key]
         return len(gone)
 
-    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
+    async def next_due(self, order: SchedulingOrder = UNORDERED) -> float | None:
         await self._statements.begin()
-        full = turns.full
+        full = order.full
         wanted = ((k, r) for k, r in self._rows.items() if r.wanted > r.seen)
         opens = min(
             (r.opens for k, r in wanted if not (full and place_of(k) in full)), default=None

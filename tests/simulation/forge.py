@@ -19,7 +19,7 @@ from bot.forges.port import Forges
 from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.deliveries import DeliveryPublisher, Payload
-from bot.sandbox.github.door import GitHubDoor, GitHubVisitor
+from bot.sandbox.github.git_access import GitHubGitAccess, GitHubGitCaller
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
 from bot.sandbox.records.refs import ActivityKind, RefChange
@@ -158,16 +158,16 @@ class SimulatedForge:
 
     # What another forge has in its own way.
 
-    def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.Door:
+    def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.GitAccess:
         """Begin to tell of what happens; git's door."""
         guid = lambda: f"{self._drawn.getrandbits(128):032x}"  # noqa: E731 (short)
         DeliveryPublisher(self.state, self.links, send, guid, self._payload)
-        return GitHubDoor(self.state, self.accounts, self.links.web)
+        return GitHubGitAccess(self.state, self.accounts, self.links.web)
 
-    def visit(self, user: User) -> pushing.Visitor:
+    def visit(self, user: User) -> pushing.GitCaller:
         """Somebody at git's door who needs no token."""
-        door = GitHubDoor(self.state, self.accounts, self.links.web)
-        return GitHubVisitor(door, Caller(user=user))
+        door = GitHubGitAccess(self.state, self.accounts, self.links.web)
+        return GitHubGitCaller(door, Caller(user=user))
 
     # Setting it up.
 

@@ -12,7 +12,7 @@ from bot.sandbox.git import history
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.refs import ZERO, PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.pushing import Visitor
+from bot.sandbox.rules.pushing import GitCaller
 from tests.memory.git_objects import MemoryObjects
 from tests.simulation.forge_calls import Fault, ForgeCall
 from tests.simulation.forge_git import MemoryGit
@@ -82,7 +82,7 @@ class Door:
         return done
 
     def take(
-        self, visitor: Visitor, objects: MemoryObjects, updates: Sequence[RefUpdate]
+        self, visitor: GitCaller, objects: MemoryObjects, updates: Sequence[RefUpdate]
     ) -> Pushed:
         """Take a push of somebody who may push.
 
@@ -129,9 +129,9 @@ class Door:
             raise GitBusyError(f"the {verb} failed: fatal: {fault.message}")
         return fault
 
-    def _allowed(self, credentials: str, verb: str, *, writes: bool) -> Visitor:
+    def _allowed(self, credentials: str, verb: str, *, writes: bool) -> GitCaller:
         try:
-            visitor = self._forge.door.visitor(f"Basic {_encoded(credentials)}")
+            visitor = self._forge.door.git_caller(f"Basic {_encoded(credentials)}")
             visitor.allow(self._repo, writes=writes)
         except RefusedError as refused:
             raise GitBusyError(f"the {verb} failed: remote: {refused.message}") from refused
@@ -166,7 +166,7 @@ class Brought:
         return sha
 
 
-def acting(visitor: Visitor) -> User:
+def acting(visitor: GitCaller) -> User:
     """Who pushes, where pushing was allowed."""
     if visitor.user is None:
         raise ValueError("nobody pushes")

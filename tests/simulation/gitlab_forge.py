@@ -13,11 +13,11 @@ from bot.sandbox.api import Links
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.gitlab.deliveries import DeliveryPublisher, sending
-from bot.sandbox.gitlab.door import GitLabDoor, GitLabVisitor
+from bot.sandbox.gitlab.git_access import GitLabGitAccess, GitLabGitCaller
 from bot.sandbox.gitlab.http import GitLabApi
 from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
 from bot.sandbox.records.accounts import User
-from bot.sandbox.rules.pushing import Door, Visitor
+from bot.sandbox.rules.pushing import GitAccess, GitCaller
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import SentHook
 from tests.gitlab_calls import session
@@ -67,10 +67,10 @@ class SimulatedGitLab(SimulatedForge):
         self._token = ""
         self.shown = Shown()
 
-    def _speak(self, send: Callable[[OutgoingHook], None]) -> Door:
+    def _speak(self, send: Callable[[OutgoingHook], None]) -> GitAccess:
         self.tokens = Tokens(self.state)
         DeliveryPublisher(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
-        return GitLabDoor(self.state, self.tokens)
+        return GitLabGitAccess(self.state, self.tokens)
 
     def lose(self, hook: OutgoingHook) -> None:
         """As `SimulatedForge` has it: the log of the webhook says that nobody answered."""
@@ -78,9 +78,9 @@ class SimulatedGitLab(SimulatedForge):
         at, number = self.state.now(), self.state.next_id()
         self._log.append(SentHook(id=number, delivery=hook, status=0, seconds=10.0, at=at))
 
-    def visit(self, user: User) -> Visitor:
+    def visit(self, user: User) -> GitCaller:
         """Somebody at git's door who needs no token."""
-        return GitLabVisitor(self.state, GitLabCaller(user=user))
+        return GitLabGitCaller(self.state, GitLabCaller(user=user))
 
     @property
     def us(self) -> User:

@@ -22,13 +22,13 @@ from typing import Any, Final, TypeAlias
 from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.overtaken import LOOK
+from bot.render.workers.capacity import MEMORY_BYTES
 from bot.render.workers.process import (
     ForkServer,
     FunctionsSlowError,
     OverLimitError,
     WorkerProcess,
 )
-from bot.render.workers.room import MEMORY_BYTES
 from bot.tasks import end
 
 SECONDS: Final = 30.0

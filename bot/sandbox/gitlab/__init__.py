@@ -1,4 +1,4 @@
-"""GitLab's dialect of the sandbox forge: REST v4, webhooks, git's door.
+"""GitLab's dialect of the sandbox forge: REST v4, webhooks, access to git.
 
 An operation is added like this, in a module beside this one that `http.OPERATIONS` names:
 

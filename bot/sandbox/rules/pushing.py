@@ -1,6 +1,6 @@
-"""The rules at git's door: who may fetch and push, and whether each pushed ref may move.
+"""Rules of fetches and pushes: who may fetch and push, and whether each pushed ref may move.
 
-What each forge says there is a `Door`; the functions are GitHub's.
+What each forge says there is a `GitAccess`; the functions are GitHub's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PushedObjects(Protocol):
         """Files below a folder that differ."""
 
 
-class Visitor(Protocol):
+class GitCaller(Protocol):
     """Whoever fetches or pushes, and what the forge says to it; the forge's lock is held."""
 
     @property
@@ -47,21 +47,21 @@ class Visitor(Protocol):
         """Refuse who may not fetch, or push.
 
         Raises:
-            RefusedError: 403, or 404 for what the visitor may not even see.
+            RefusedError: 403, or 404 for what the caller may not even see.
         """
 
     def judge(self, repo: Repository, change: RefChange, received: PushedObjects) -> PushVerdict:
         """Judge one pushed ref."""
 
 
-class Door(Protocol):
-    """A forge's door for git."""
+class GitAccess(Protocol):
+    """Who may use git at a forge."""
 
     @property
     def realm(self) -> str:
         """What a client is told that it shall sign in to."""
 
-    def visitor(self, authorization: str | None) -> Visitor:
+    def git_caller(self, authorization: str | None) -> GitCaller:
         """Who calls, nobody too.
 
         Raises:

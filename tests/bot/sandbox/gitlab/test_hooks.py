@@ -1,4 +1,4 @@
-"""Webhooks: what pushes tell, how they are signed, logged, sent again and disabled; git's door."""
+"""Webhooks: what pushes tell, how they are signed, logged, sent again, disabled; access to git."""
 
 from __future__ import annotations
 

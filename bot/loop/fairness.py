@@ -8,13 +8,13 @@ one that had its turn longest ago; so that who comes after a pause does not stan
 from collections import Counter, OrderedDict
 
 from bot.keys import place_of
-from bot.store.values import Turns
+from bot.store.values import SchedulingOrder
 
 MOST_LATELY = 64
 """Repositories whose last turn is remembered: each makes the statement that takes a key longer."""
 
 
-class FairTurns:
+class FairScheduling:
     """The turns of one worker.
 
     Args:
@@ -26,12 +26,12 @@ class FairTurns:
         self._running: Counter[str] = Counter()
         self._lately: OrderedDict[str, None] = OrderedDict()
 
-    def now(self) -> Turns:
+    def now(self) -> SchedulingOrder:
         """Whose turn it is: who has the fewest looks, then who had the last one longest ago."""
         lately = {place: turn for turn, place in enumerate(self._lately, start=1)}
         places = {*lately, *self._running}
         step = MOST_LATELY + 1
-        return Turns(
+        return SchedulingOrder(
             {place: self._running[place] * step + lately.get(place, 0) for place in places},
             frozenset(place for place, looks in self._running.items() if looks >= self._most),
         )

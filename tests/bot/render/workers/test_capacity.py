@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.render.workers.room import WorkerLimits, memory_limit, room
+from bot.render.workers.capacity import WorkerLimits, memory_limit, worker_limits
 from cadlib.limits import MIB
 
 GIB = 1024 * MIB
@@ -29,7 +29,7 @@ def test_workers_fit_into_the_container(
     cores: int, limit: int | None, expected: WorkerLimits
 ) -> None:
     """Short-cut refused: a gibibyte for each core, and the kernel ends the bot with its workers."""
-    found = room(cores, limit)
+    found = worker_limits(cores, limit)
 
     assert found == expected
     if limit is not None and limit >= GIB:

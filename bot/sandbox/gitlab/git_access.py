@@ -1,4 +1,4 @@
-"""Git's door in GitLab's words: who may fetch and push, and what it may change.
+"""Who may fetch and push by GitLab's rules, and which refs a push may change.
 
 Source: https://docs.gitlab.com/topics/git/clone/#clone-using-a-token and `Gitlab::GitAccess`.
 """
@@ -25,21 +25,21 @@ _PUSHING = ("api", "write_repository")
 
 
 @dataclass(frozen=True, slots=True)
-class GitLabDoor:
-    """Git's door."""
+class GitLabGitAccess:
+    """Access to git."""
 
     state: ForgeState
     tokens: Tokens
     realm: str = "GitLab"
 
-    def visitor(self, authorization: str | None) -> GitLabVisitor:
+    def git_caller(self, authorization: str | None) -> GitLabGitCaller:
         """Who calls; 401 for a token that is none."""
-        return GitLabVisitor(self.state, self.tokens.git_caller(authorization))
+        return GitLabGitCaller(self.state, self.tokens.git_caller(authorization))
 
 
 @dataclass(frozen=True, slots=True)
-class GitLabVisitor:
-    """Somebody at the door."""
+class GitLabGitCaller:
+    """Somebody who fetches or pushes."""
 
     state: ForgeState
     caller: GitLabCaller

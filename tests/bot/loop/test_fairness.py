@@ -5,10 +5,10 @@ from collections import Counter
 
 from bot.clock import SystemClock
 from bot.keys import Key, PullKey, place_of
-from bot.loop.turns import MOST_LATELY, FairTurns
+from bot.loop.fairness import MOST_LATELY, FairScheduling
 from bot.loop.work import Result, Settled, Worker, WorkItem
 from bot.store.hints import NOTHING
-from bot.store.values import Turns
+from bot.store.values import SchedulingOrder
 from bot.tasks import end
 from tests.ids import on_github
 from tests.memory.store import MemoryStore
@@ -22,37 +22,37 @@ def keys_of(repository: int, count: int) -> list[str]:
 
 def test_fewest_looks_go_first_then_the_turn_longest_ago() -> None:
     """Fails when only what runs counts: who had ten looks just now would tie with who had none."""
-    turns = FairTurns(3)
+    scheduling = FairScheduling(3)
     for repository in (1, 1, 2, 3):
-        turns.began(keys_of(repository, 1)[0])
-    turns.ended(keys_of(2, 1)[0])
+        scheduling.began(keys_of(repository, 1)[0])
+    scheduling.ended(keys_of(2, 1)[0])
 
-    ranks = turns.now().ranks
+    ranks = scheduling.now().ranks
 
     assert sorted(ranks, key=lambda place: ranks[place]) == ["github:2", "github:3", "github:1"]
     assert ranks["github:2"] > 0
 
 
 def test_who_has_as_many_as_it_may_is_full_until_one_ends() -> None:
-    turns = FairTurns(2)
+    scheduling = FairScheduling(2)
     one, two = keys_of(1, 2)
-    turns.began(one)
-    turns.began(two)
-    assert turns.now().full == frozenset({"github:1"})
+    scheduling.began(one)
+    scheduling.began(two)
+    assert scheduling.now().full == frozenset({"github:1"})
 
-    turns.ended(one)
-    assert turns.now().full == frozenset()
-    turns.ended(two)
-    assert turns.now() == Turns({"github:1": 1})
+    scheduling.ended(one)
+    assert scheduling.now().full == frozenset()
+    scheduling.ended(two)
+    assert scheduling.now() == SchedulingOrder({"github:1": 1})
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    turns = FairTurns(2)
+    scheduling = FairScheduling(2)
     for repository in range(500):
-        turns.began(keys_of(repository, 1)[0])
-        turns.ended(keys_of(repository, 1)[0])
+        scheduling.began(keys_of(repository, 1)[0])
+        scheduling.ended(keys_of(repository, 1)[0])
 
-    assert len(turns.now().ranks) == MOST_LATELY
+    assert len(scheduling.now().ranks) == MOST_LATELY
 
 
 class Looks:

@@ -38,10 +38,10 @@ class WorkerLimits(NamedTuple):
 
 def usual() -> WorkerLimits:
     """The room that this process has: its cores, and its container."""
-    return room(len(os.sched_getaffinity(0)), memory_limit())
+    return worker_limits(len(os.sched_getaffinity(0)), memory_limit())
 
 
-def room(cores: int, limit: int | None) -> WorkerLimits:
+def worker_limits(cores: int, limit: int | None) -> WorkerLimits:
     """Share what there is.
 
     One worker for each core, one more for another look, and one that is always another

@@ -1,4 +1,4 @@
-"""Git's door in GitHub's words; the rules are those of `rules.pushing`."""
+"""Who may fetch and push, in GitHub's words; the rules are those of `rules.pushing`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from bot.sandbox.rules.state import ForgeState
 
 
 @dataclass(frozen=True, slots=True)
-class GitHubDoor:
-    """Git's door; `web` is the address that refusals name."""
+class GitHubGitAccess:
+    """Access to git; `web` is the address that refusals name."""
 
     state: ForgeState
     accounts: Accounts
     web: str
     realm: str = "GitHub"
 
-    def visitor(self, authorization: str | None) -> GitHubVisitor:
+    def git_caller(self, authorization: str | None) -> GitHubGitCaller:
         """Who calls; 401 for a token that is none."""
-        return GitHubVisitor(self, self.accounts.caller(authorization))
+        return GitHubGitCaller(self, self.accounts.caller(authorization))
 
 
 @dataclass(frozen=True, slots=True)
-class GitHubVisitor:
-    """Somebody at the door."""
+class GitHubGitCaller:
+    """Somebody who fetches or pushes."""
 
-    door: GitHubDoor
+    access: GitHubGitAccess
     caller: Caller
 
     @property
@@ -46,9 +46,11 @@ class GitHubVisitor:
 
     def allow(self, repo: Repository, *, writes: bool) -> None:
         """Refuse who may not fetch, or push; 403 or 404."""
-        pushing.allow(self.door.state, self.caller, repo, writes=writes)
+        pushing.allow(self.access.state, self.caller, repo, writes=writes)
 
     def judge(self, repo: Repository, change: RefChange, received: PushedObjects) -> PushVerdict:
         """Judge one pushed ref."""
-        door = self.door
-        return pushing.judge(door.state, repo, change, received, caller=self.caller, web=door.web)
+        access = self.access
+        return pushing.judge(
+            access.state, repo, change, received, caller=self.caller, web=access.web
+        )
