@@ -221,7 +221,11 @@ def is_ready(count: int) -> str:
 
 def not_ready(missing: Sequence[tuple[str, ReadinessGate]]) -> str:
     """Which conditions of which packages are missing or not true, and why."""
-    return some(f"{name(package)}: {_condition(one)}" for package, one in missing)
+    return some(missing, write=_not_ready)
+
+
+def _not_ready(one: tuple[str, ReadinessGate]) -> str:
+    return f"{name(one[0])}: {_condition(one[1])}"
 
 
 def _condition(one: ReadinessGate) -> str:

@@ -5,6 +5,7 @@ approval. They are lists, not tables: a table of four columns is cut off on a ph
 """
 
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from lifecycle import limits
@@ -285,20 +286,18 @@ def _aside(touched: Touched) -> str:
 
 def _tag_notes(proposal: Proposal) -> str:
     """What is to be known of tags that we did not make, or that are not as we made them."""
-    lines = [
+    tagging = [t.tagging for t in proposal.content.touched]
+    foreign = (
         f"- {code(tag.name)} was published before porchbot."
         if tag.before
         else f"- The tag {code(tag.name)} was not made by porchbot. It does not count as"
         " published, and its number is used up; delete it if nobody uses it."
-        for t in proposal.content.touched
-        for tag in t.tagging.foreign
-    ]
-    lines += [
-        f"- {code(tag)} was published, and its tag is gone or was replaced since."
-        for t in proposal.content.touched
-        for tag in t.tagging.missing
-    ]
-    return "\n".join(lines[:MOST_LISTED])
+        for each in tagging
+        for tag in each.foreign
+    )
+    gone = (code(tag) for each in tagging for tag in each.missing)
+    missing = (f"- {tag} was published, and its tag is gone or was replaced since." for tag in gone)
+    return "\n".join(islice(chain(foreign, missing), MOST_LISTED))
 
 
 def _changes(proposal: Proposal) -> str:

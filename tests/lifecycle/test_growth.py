@@ -12,10 +12,11 @@ from lifecycle.decide import decide
 from lifecycle.events import CommentAnswered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.overview import ListedBehind, ListedPackage, Overview
-from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.verdicts import ReadinessGate, Verdict
 from lifecycle.messages import markdown
 from lifecycle.messages.dashboard import dashboard
 from lifecycle.records import JSON
+from lifecycle.tags import Foreign
 from tests.counting import OURS, assert_in_proportion, lines
 from tests.lifecycle.samples import (
     APPROVER,
@@ -156,4 +157,26 @@ def test_lines_of_the_dashboard_that_have_no_room_are_not_written_out(
     text = dashboard(overview)
 
     assert "### Packages (2000)" in text
+    assert 0 < sum(text.startswith(hidden) for text in written) < 200
+
+
+def test_conditions_and_tags_that_nobody_is_shown_are_not_written_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut writes out each of a hundred thousand readiness gates in a Kptfile of anybody,
+    and each tag that somebody put on a merge, to show a few."""
+    hidden, every = "\u200b" * 99, range(2_000)
+    gates = tuple(ReadinessGate(type=f"{hidden}{n}") for n in every)
+    tags = tuple(Foreign(f"{hidden}/v{n}", before=False) for n in every)
+    core = replace(CORE, tagging=replace(CORE.tagging, foreign=tags))
+    verdicts = (Verdict(package=CORE.package, readiness=gates),)
+    written, plainly = list[str](), spelling.shown
+
+    def shown(text: str) -> str:
+        written.append(text)
+        return plainly(text)
+
+    monkeypatch.setattr(spelling, "shown", shown)
+    decide(facts(changed(PROPOSAL, touched=(core,), verdicts=verdicts)))
+
     assert 0 < sum(text.startswith(hidden) for text in written) < 200
