@@ -25,7 +25,7 @@ class Deed:
     act: Act
 
 
-class Scene(Deed):
+class Scenario(Deed):
     """What several people do one after the other."""
 
 
@@ -58,6 +58,6 @@ class Deeds(list[D]):
         return added
 
 
-def scenes() -> Deeds[Scene]:
+def scenes() -> Deeds[Scenario]:
     """A list of scenes."""
-    return Deeds(Scene, "scene: ")
+    return Deeds(Scenario, "scene: ")

@@ -32,12 +32,12 @@ from lifecycle.identity import GITHUB
 from tests.memory.git import MemoryMirrors
 from tests.simulation import forge_calls, forge_hooks
 from tests.simulation.forge_calls import Answered, Faults
-from tests.simulation.forge_door import Door
 from tests.simulation.forge_git import MemoryStore
 from tests.simulation.forge_past import Past
 from tests.simulation.forge_people import Actor
 from tests.simulation.forge_port import SimulatedForges
 from tests.simulation.forge_read import Reading
+from tests.simulation.forge_remote import RemoteRepository
 from tests.simulation.forge_values import Talks, check, proposal
 
 WEB = "https://forge.example"
@@ -150,7 +150,7 @@ class SimulatedForge:
         self.failed: list[tuple[OutgoingHook, datetime]] = []
         self._payload, self._drawn = payload, drawn
         self.pressed: dict[str, OutgoingHook] = {}
-        self.door = self._speak(partial(self._told, send or self.deliveries.append))
+        self.git_access = self._speak(partial(self._told, send or self.deliveries.append))
         self._secret = secret
         self._app: App | None = None
         self._talks: Talks | None = None
@@ -159,15 +159,15 @@ class SimulatedForge:
     # What another forge has in its own way.
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.GitAccess:
-        """Begin to tell of what happens; git's door."""
+        """Begin to tell of what happens; access to git."""
         guid = lambda: f"{self._drawn.getrandbits(128):032x}"  # noqa: E731 (short)
         DeliveryPublisher(self.state, self.links, send, guid, self._payload)
         return GitHubGitAccess(self.state, self.accounts, self.links.web)
 
     def visit(self, user: User) -> pushing.GitCaller:
-        """Somebody at git's door who needs no token."""
-        door = GitHubGitAccess(self.state, self.accounts, self.links.web)
-        return GitHubGitCaller(door, Caller(user=user))
+        """Somebody who uses git and needs no token."""
+        access = GitHubGitAccess(self.state, self.accounts, self.links.web)
+        return GitHubGitCaller(access, Caller(user=user))
 
     # Setting it up.
 
@@ -236,7 +236,7 @@ class SimulatedForge:
             replica: Whose calls these are.
             clock: The bot's own, where it is wrong.
         """
-        return MemoryMirrors(Doors(self, replica), clock or self.clock)
+        return MemoryMirrors(RemoteRepositories(self, replica), clock or self.clock)
 
     def act(self, login: str, repo: Repository | None = None) -> Actor:
         """What somebody does by the pages, the API, or git; in the first repository by default."""
@@ -298,15 +298,15 @@ class SimulatedForge:
         self.past.keep(("roles", repo.id), roles)
 
 
-class Doors(Mapping[str, Door]):
+class RemoteRepositories(Mapping[str, RemoteRepository]):
     """The forge's repositories by their addresses, former ones too."""
 
     def __init__(self, forge: SimulatedForge, replica: str) -> None:
         self._forge = forge
         self._replica = replica
 
-    def __getitem__(self, url: str) -> Door:
-        return Door(self._forge, self.repository(url), self._replica)
+    def __getitem__(self, url: str) -> RemoteRepository:
+        return RemoteRepository(self._forge, self.repository(url), self._replica)
 
     def repository(self, url: str) -> Repository:
         """The one at an address.

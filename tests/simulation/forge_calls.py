@@ -20,7 +20,7 @@ class ForgeCall:
 
     Attributes:
         replica: Which bot makes it.
-        name: The method of the port; "git fetch", "git list" or "git push" at git's door.
+        name: The method of the port; "git fetch", "git list" or "git push".
         step: Which of the method's requests it is, from 0.
         writes: It changes something.
         about: What the method was given that names its object: a number, a commit, a branch.

@@ -1,4 +1,4 @@
-"""The sandbox forge's git in memory, and its door: where people and the bot fetch and push.
+"""The sandbox forge's git in memory, and its remotes: where people and the bot fetch and push.
 
 Objects and refs are those of `tests.memory.git`; a mirror of the bot that fetches takes them over.
 What git itself would refuse is refused here, what the forge refuses is asked of its own rules.

@@ -14,8 +14,8 @@ from bot.sandbox.records.accounts import User
 from bot.sandbox.records.repository import Repository
 from lifecycle.names import Ref
 from tests.memory.git_objects import MemoryObjects
-from tests.simulation.forge_door import Door
 from tests.simulation.forge_git import MemoryGit
+from tests.simulation.forge_remote import RemoteRepository
 
 if TYPE_CHECKING:
     from tests.simulation.forge import SimulatedForge
@@ -226,8 +226,8 @@ class Gitter:
         updates = [
             RefUpdate(Ref(ref), repo.refs.get(ref, ""), after) for ref, after in refs.items()
         ]
-        door = Door(self._forge, repo, self.login)
-        if door.take(visitor, self._mine(repo).objects, updates) is not Pushed.DONE:
+        remote = RemoteRepository(self._forge, repo, self.login)
+        if remote.take(visitor, self._mine(repo).objects, updates) is not Pushed.DONE:
             raise GitRefusedError("the refs could not be moved")
 
     def _mine(self, repo: Repository | None) -> MemoryGit:

@@ -79,7 +79,7 @@ class SimulatedGitLab(SimulatedForge):
         self._log.append(SentHook(id=number, delivery=hook, status=0, seconds=10.0, at=at))
 
     def visit(self, user: User) -> GitCaller:
-        """Somebody at git's door who needs no token."""
+        """Somebody who uses git and needs no token."""
         return GitLabGitCaller(self.state, GitLabCaller(user=user))
 
     @property

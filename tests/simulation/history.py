@@ -23,7 +23,7 @@ from tests.simulation import ending
 from tests.simulation import variants as varied
 from tests.simulation.beyond import EAST, ZONE
 from tests.simulation.catalog import MADE
-from tests.simulation.deeds import Scene
+from tests.simulation.deeds import Scenario
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
@@ -432,10 +432,10 @@ class Simulation(System):
                     told = step.act(self)
                 else:
                     continue
-                if isinstance(step, Scene) and draw.random() < 0.7:
+                if isinstance(step, Scenario) and draw.random() < 0.7:
                     self._clear_away()
             except ImpossibleError:
-                if not isinstance(step, Scene) or self.forge.past.now == began:
+                if not isinstance(step, Scenario) or self.forge.past.now == began:
                     continue
                 told = f"{step.name.removeprefix('scene: ')}: it comes to nothing"
             self.told[number] = told

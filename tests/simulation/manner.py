@@ -22,12 +22,12 @@ from tests.simulation import (
     scenes_rules,
     scenes_variants,
 )
-from tests.simulation.deeds import Misfortune, Scene
+from tests.simulation.deeds import Misfortune, Scenario
 from tests.simulation.faults import MISFORTUNES
 from tests.simulation.moves import Move
 from tests.simulation.setting import AUTOMATIC, CHOICES, LETS_IN, VARIED, RulesText
 
-Step: TypeAlias = Move | Scene | Misfortune
+Step: TypeAlias = Move | Scenario | Misfortune
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, serve
 from tests.databases import create_database
 from tests.memory.git_objects import MemoryObjects, named
-from tests.simulation.forge import Doors, SimulatedForge
-from tests.simulation.forge_door import Door
+from tests.simulation.forge import RemoteRepositories, SimulatedForge
+from tests.simulation.forge_remote import RemoteRepository
 from tests.simulation.inner_loop import InnerLoop
 from tests.simulation.on_disk import OnDisk
 
@@ -256,16 +256,20 @@ class RealMirrors:
     """Mirrors on disk of one bot; implements `bot.git.port.Mirrors`."""
 
     def __init__(
-        self, doors: Doors, copied: Callable[[int], OnDisk], folder: Path, clock: Clock
+        self,
+        remotes: RemoteRepositories,
+        copied: Callable[[int], OnDisk],
+        folder: Path,
+        clock: Clock,
     ) -> None:
-        self._doors = doors
+        self._remotes = remotes
         self._copied = copied
         self._disk = DiskMirrors(folder, clock=clock)
 
     def of(self, repository_id: RepositoryId, url: str) -> "RealMirror":
         """The mirror of one repository."""
         copied = self._copied(repository_id.number)
-        return RealMirror(self._disk.of(repository_id, copied.url), copied, self._doors[url])
+        return RealMirror(self._disk.of(repository_id, copied.url), copied, self._remotes[url])
 
     def trim(self) -> Sequence[str]:
         """As `Mirrors` has it."""
@@ -273,12 +277,12 @@ class RealMirrors:
 
 
 class RealMirror:
-    """A mirror on disk, let in by the simulated forge's door; implements `Mirror`."""
+    """A mirror on disk, let in by the simulated forge's remote; implements `Mirror`."""
 
-    def __init__(self, mirror: Mirror, copy: OnDisk, door: Door) -> None:
+    def __init__(self, mirror: Mirror, copy: OnDisk, remote: RemoteRepository) -> None:
         self._mirror = mirror
         self._copy = copy
-        self._door = door
+        self._remote = remote
 
     def fetch(
         self,
@@ -287,11 +291,11 @@ class RealMirror:
         scope: Scope = EVERYTHING,
         heads: Collection[str] = (),
     ) -> None:
-        self._copy.sync(self._door.objects, self._door.shown(credentials, ("refs",)))
+        self._copy.sync(self._remote.objects, self._remote.shown(credentials, ("refs",)))
         self._mirror.fetch(TOKEN, since, scope, heads)
 
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
-        self._copy.sync(self._door.objects, self._door.shown(credentials))
+        self._copy.sync(self._remote.objects, self._remote.shown(credentials))
         self._mirror.fetch_proposal(TOKEN, ref)
 
     def tagged(self, credentials: str, names: Collection[str]) -> frozenset[str] | None:
@@ -299,20 +303,20 @@ class RealMirror:
         return self._mirror.tagged(TOKEN, names)
 
     def tags(self, credentials: str) -> Mapping[str, Sha]:
-        self._copy.sync(self._door.objects, self._door.shown(credentials))
+        self._copy.sync(self._remote.objects, self._remote.shown(credentials))
         return self._mirror.tags(TOKEN)
 
     def open(self, credentials: str = "", since: float | None = None) -> History:
         if since is not None:
-            self._copy.sync(self._door.objects, self._door.refs)
+            self._copy.sync(self._remote.objects, self._remote.refs)
         return self._mirror.open(TOKEN, since)
 
     def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Push to the forge, and to its copy on disk; they must answer the same."""
-        self._copy.sync(self._door.objects, self._door.refs)
-        done = self._door.receive(credentials, self._brought(updates), updates)
+        self._copy.sync(self._remote.objects, self._remote.refs)
+        done = self._remote.receive(credentials, self._brought(updates), updates)
         if done is not Pushed.DONE:  # somebody may have been faster, after the copy was made
-            self._copy.sync(self._door.objects, self._door.refs)
+            self._copy.sync(self._remote.objects, self._remote.refs)
         on_disk = self._mirror.push(TOKEN, updates)
         if on_disk is not done:
             raise AssertionError(f"git says {on_disk} to {updates}, git in memory {done}")
@@ -323,7 +327,7 @@ class RealMirror:
 
     def _brought(self, updates: Sequence[RefUpdate]) -> MemoryObjects:
         """Objects of a push that the forge has not."""
-        there, found = self._door.objects.known, MemoryObjects()
+        there, found = self._remote.objects.known, MemoryObjects()
         left = [u.wanted for u in updates if u.wanted and u.wanted not in there]
         with self._mirror.open() as history:
             reader = cast(Any, history)
@@ -370,7 +374,9 @@ class RealSetting:
 
     def mirrors(self, forge: SimulatedForge, replica: str, clock: Clock) -> RealMirrors:
         """The mirrors of one bot."""
-        return RealMirrors(Doors(forge, replica), self._copied, self._folder / replica, clock)
+        return RealMirrors(
+            RemoteRepositories(forge, replica), self._copied, self._folder / replica, clock
+        )
 
     def _copied(self, number: int) -> OnDisk:
         if number not in self._copies:

@@ -132,7 +132,7 @@ async def test_webhooks_come_out_as_the_sandbox_would_send_them(stage: Stage) ->
 
 
 async def test_git_refuses_what_the_rules_refuse(stage: Stage) -> None:
-    """The short-cut lets the bot's git past the door: a protected branch would move."""
+    """The short-cut lets the bot's git past the rules: a protected branch would move."""
     author, owner = stage.forge.act("author"), stage.forge.act("owner")
     head = author.push("drafts/a/v1", {"a": b"1"})
     token = await stage.bot.git_credentials()

@@ -56,7 +56,7 @@ def test_what_judges_shares_nothing_with_the_bot(module: str) -> None:
     assert near <= {*JUDGES}
 
 
-class Scene:
+class OracleFixture:
     """A forge with people, where somebody acts as if they were the bot."""
 
     variants = apart = False
@@ -116,34 +116,34 @@ class Scene:
         return {violation.check for violation in self.simulation.oracle.judge()}
 
 
-def proper(scene: Scene) -> None:
+def proper(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     scene.merge(pull)
     scene.tag(pull)
 
 
-def unapproved(scene: Scene) -> None:
+def unapproved(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.merge(pull)
     scene.tag(pull)
 
 
-def by_the_author(scene: Scene) -> None:
+def by_the_author(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull, "bob")
     scene.merge(pull)
     scene.tag(pull)
 
 
-def by_a_reader(scene: Scene) -> None:
+def by_a_reader(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull, "rob")
     scene.merge(pull)
     scene.tag(pull)
 
 
-def another_tree(scene: Scene) -> None:
+def another_tree(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
@@ -153,7 +153,7 @@ def another_tree(scene: Scene) -> None:
     scene.tag(pull)
 
 
-def edited(scene: Scene) -> None:
+def edited(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
@@ -163,7 +163,7 @@ def edited(scene: Scene) -> None:
     scene.tag(pull)
 
 
-def other_base(scene: Scene) -> None:
+def other_base(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     state = scene.hands.state
@@ -175,7 +175,7 @@ def other_base(scene: Scene) -> None:
     scene.tag(pull)
 
 
-def objected(scene: Scene) -> None:
+def objected(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
@@ -184,7 +184,7 @@ def objected(scene: Scene) -> None:
     scene.merge(pull)
 
 
-def held(scene: Scene) -> None:
+def held(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
@@ -193,7 +193,7 @@ def held(scene: Scene) -> None:
     scene.merge(pull)
 
 
-def released(scene: Scene) -> None:
+def released(scene: OracleFixture) -> None:
     """What lifts a hold may have been read, however short a time ago."""
     pull = scene.propose()
     scene.approve(pull)
@@ -205,7 +205,7 @@ def released(scene: Scene) -> None:
     scene.merge(pull)
 
 
-def other_rules(scene: Scene) -> None:
+def other_rules(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
@@ -216,7 +216,7 @@ def other_rules(scene: Scene) -> None:
     scene.tag(pull)
 
 
-def invalid(scene: Scene) -> None:
+def invalid(scene: OracleFixture) -> None:
     with scene.simulation.forge.change():
         rules = setting.RulesText(judges=True).text
         scene.hands.commit("ann", "main", {setting.CONFIG: rules}, "rules")
@@ -226,20 +226,20 @@ def invalid(scene: Scene) -> None:
     scene.tag(pull)
 
 
-def twice(scene: Scene) -> None:
+def twice(scene: OracleFixture) -> None:
     proper(scene)
     pull = scene.hands.repo.pulls[1]
     scene.tag(pull, "app/v2")
 
 
-def too_high(scene: Scene) -> None:
+def too_high(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     scene.merge(pull)
     scene.tag(pull, "app/v3")
 
 
-def listed_before(scene: Scene) -> None:
+def listed_before(scene: OracleFixture) -> None:
     """A number that the ledger lists stays used, also where nobody approved the entry."""
     entry = b"version: 1\nrevisions:\n  2: {state: withdrawn, reason: x}\n"
     with scene.simulation.forge.change():
@@ -248,14 +248,14 @@ def listed_before(scene: Scene) -> None:
     too_high(scene)
 
 
-def elsewhere(scene: Scene) -> None:
+def elsewhere(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     scene.merge(pull)
     scene.tag(pull, "net/core/v1")
 
 
-def moved_over(scene: Scene) -> None:
+def moved_over(scene: OracleFixture) -> None:
     pull = scene.propose()
     state, user = scene.hands.state, scene.simulation.forge.us
     base = scene.hands.tip("main")
@@ -263,14 +263,14 @@ def moved_over(scene: Scene) -> None:
         state.update_ref(scene.hands.repo, f"refs/heads/{pull.head_ref}", base, user)
 
 
-def deleted(scene: Scene) -> None:
+def deleted(scene: OracleFixture) -> None:
     pull = scene.propose()
     state, user = scene.hands.state, scene.simulation.forge.us
     with scene.simulation.forge.change():
         state.update_ref(scene.hands.repo, f"refs/heads/{pull.head_ref}", "0" * 40, user)
 
 
-def said_twice(scene: Scene) -> None:
+def said_twice(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     number = pull.comments[-1].id
@@ -281,7 +281,7 @@ def said_twice(scene: Scene) -> None:
             scene.hands.say(BOT, pull, text)
 
 
-def told_twice(scene: Scene) -> None:
+def told_twice(scene: OracleFixture) -> None:
     pull = scene.propose()
     events = '{"kind":"noticed","occasion":"tests failed"}'
     for _ in range(2):
@@ -290,7 +290,7 @@ def told_twice(scene: Scene) -> None:
             scene.hands.say(BOT, pull, f"News.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
 
 
-def without_a_kptfile(scene: Scene) -> None:
+def without_a_kptfile(scene: OracleFixture) -> None:
     """What is left of a folder when its package is removed was approved with the rest."""
     with scene.simulation.forge.change():
         files: dict[str, bytes | None] = {"net/core/a.yaml": b"# stamped\nx: 1\n"}
@@ -303,7 +303,7 @@ def without_a_kptfile(scene: Scene) -> None:
     scene.tag(pull, "net/core/v1")
 
 
-def held_and_deleted(scene: Scene, *, obeyed: bool = False) -> None:
+def held_and_deleted(scene: OracleFixture, *, obeyed: bool = False) -> None:
     """Whoever deletes what was not read yet takes it back."""
     pull = scene.propose()
     scene.approve(pull)
@@ -319,11 +319,11 @@ def held_and_deleted(scene: Scene, *, obeyed: bool = False) -> None:
     scene.merge(pull)
 
 
-def held_and_obeyed(scene: Scene) -> None:
+def held_and_obeyed(scene: OracleFixture) -> None:
     held_and_deleted(scene, obeyed=True)
 
 
-def made_another(scene: Scene) -> None:
+def made_another(scene: OracleFixture) -> None:
     pull = scene.propose()
     scene.approve(pull)
     record = f'{{"answered":[{pull.comments[-1].id}],"events":[],"kind":"answer"}}'
@@ -333,14 +333,14 @@ def made_another(scene: Scene) -> None:
         scene.hands.edit(BOT, pull.comments[-1], "<!-- porchbot:summary porchbot -->\nall is well")
 
 
-def called_gone(scene: Scene) -> None:
+def called_gone(scene: OracleFixture) -> None:
     proper(scene)
     gone = "<!-- porchbot:summary porchbot -->\n### Published, but the tag is gone: app v1"
     with scene.simulation.forge.change():
         scene.hands.say(BOT, scene.hands.repo.pulls[1], gone)
 
 
-def sent_back_again(scene: Scene) -> None:
+def sent_back_again(scene: OracleFixture) -> None:
     pull = scene.propose()
     with scene.simulation.forge.change():
         scene.hands.say("dan", pull, "/reject", "reject")
@@ -356,7 +356,7 @@ def sent_back_again(scene: Scene) -> None:
         pulls.set_draft(pull, us, True)
 
 
-def straight_in_before(scene: Scene) -> None:
+def straight_in_before(scene: OracleFixture) -> None:
     """What a proposal shows may stand in the base when it is merged, and be in no revision."""
     change: dict[str, bytes | None] = {"app/a.yaml": b"# stamped\nx: 1\n"}
     with scene.simulation.forge.change():
@@ -371,7 +371,7 @@ def straight_in_before(scene: Scene) -> None:
     scene.tag(pull, "net/core/v1")
 
 
-DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
+DEEDS: list[tuple[Callable[[OracleFixture], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
     (by_the_author, {"approved"}),
@@ -404,10 +404,10 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
 
 @pytest.mark.parametrize(("deed", "violated"), DEEDS, ids=lambda d: getattr(d, "__name__", ""))
 def test_each_check_sees_what_it_is_there_for(
-    deed: Callable[[Scene], None], violated: set[str]
+    deed: Callable[[OracleFixture], None], violated: set[str]
 ) -> None:
     """Fails on an oracle that finds nothing, or that finds fault with what is proper."""
-    scene = Scene()
+    scene = OracleFixture()
     with scene.simulation.happening():
         deed(scene)
     assert scene.judged() == violated
@@ -415,7 +415,7 @@ def test_each_check_sees_what_it_is_there_for(
 
 def test_a_reaction_without_an_answer_is_seen() -> None:
     """Fails on an oracle that never asks which of them came first."""
-    scene = Scene()
+    scene = OracleFixture()
     with scene.simulation.happening():
         pull = scene.propose()
         scene.approve(pull)

@@ -11,7 +11,7 @@ from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.refs import ZERO
 from bot.sandbox.records.repository import Pull
 from tests.simulation.setting import CONFIG, MAIN, STAMPER, RulesText, resource
-from tests.simulation.test_oracle import Scene
+from tests.simulation.test_oracle import OracleFixture
 from tests.simulation.variants import (
     CONTEXT,
     EDGES,
@@ -36,7 +36,7 @@ upstreamLock: {{type: git, git: {{ref: base/v{number}, commit: {commit}}}}}
 Content = Mapping[str, bytes | None]
 
 
-class Variants(Scene):
+class Variants(OracleFixture):
     """A rule that wants a package of an upstream, and somebody who acts as if they were the bot."""
 
     variants = True

@@ -11,7 +11,7 @@ from github.Requester import Requester
 from bot.sandbox.git.objects import Ident
 from bot.sandbox.github.http import GitHubApi
 from tests.gitlab_calls import session
-from tests.simulation.forge import Doors, SimulatedForge
+from tests.simulation.forge import RemoteRepositories, SimulatedForge
 from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.stories.github_people import GitHubPerson
 from tests.stories.gitlab_people import GitLabPerson
@@ -91,7 +91,7 @@ class InMemory(Person):
         url: str = "",
     ) -> str:
         """As `Person` has it."""
-        repo = Doors(self.forge, self.login).repository(url or self.clone_url)
+        repo = RemoteRepositories(self.forge, self.login).repository(url or self.clone_url)
         anew = force or repo.branch(branch) is None
         raw = {p: c.encode() if isinstance(c, str) else c for p, c in files.items()}
         return self.forge.act(self.login).push(
@@ -106,7 +106,7 @@ class InMemory(Person):
 
     def points(self, branch: str, commit: str, *, force: bool = False, url: str = "") -> None:
         """As `Person` has it."""
-        repo = Doors(self.forge, self.login).repository(url or self.clone_url)
+        repo = RemoteRepositories(self.forge, self.login).repository(url or self.clone_url)
         self.forge.act(self.login).push_commit(branch, commit, force=force, repo=repo)
 
     def merges_base(self, branch: str, base: str = "main", *, takes_nothing: bool = False) -> str:

@@ -211,7 +211,7 @@ async def test_closing_a_client_ends_its_calls(tmp_path: Path) -> None:
         await asyncio.wait_for(sleeper.stopped.wait(), 60)
 
 
-class Turns:
+class RecordingRunner:
     """A runner that notes the order in which calls come, or begin."""
 
     def __init__(self, inner: Runner | None = None) -> None:
@@ -235,8 +235,8 @@ class Turns:
 async def test_none_of_16_clients_starves(tmp_path: Path, waiting: int) -> None:
     """Short-cut: serve who comes first, again and again; or send the same ones away each time."""
     calls = 12
-    begun = Turns()
-    come = Turns(QueueLimited(begun, running=2, waiting=waiting))
+    begun = RecordingRunner()
+    come = RecordingRunner(QueueLimited(begun, running=2, waiting=waiting))
     done = dict.fromkeys(range(16), 0)
 
     async def work(number: int, address: str) -> None:

@@ -1,4 +1,4 @@
-"""Git's door of the simulated forge: who may fetch and push, and what becomes of a push."""
+"""Git of the simulated forge: who may fetch and push, and what becomes of a push."""
 
 from base64 import b64encode
 from collections import ChainMap
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.simulation.forge import SimulatedForge
 
 
-class Door:
+class RemoteRepository:
     """A repository as one replica's mirrors reach it; implements `tests.memory.git.Remote`.
 
     Args:
@@ -131,7 +131,7 @@ class Door:
 
     def _allowed(self, credentials: str, verb: str, *, writes: bool) -> GitCaller:
         try:
-            visitor = self._forge.door.git_caller(f"Basic {_encoded(credentials)}")
+            visitor = self._forge.git_access.git_caller(f"Basic {_encoded(credentials)}")
             visitor.allow(self._repo, writes=writes)
         except RefusedError as refused:
             raise GitBusyError(f"the {verb} failed: remote: {refused.message}") from refused
