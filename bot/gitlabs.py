@@ -298,11 +298,11 @@ def numbered(number: int, forge: str, served: Collection[str] = (FIRST,)) -> str
     """Return a proposal's number as people write it, where no more is known than its forge's name.
 
     Args:
-        number: It.
+        number: It; a negative one is that of an issue.
         forge: The first part of its key.
         served: Names of the GitLabs that are known.
     """
-    return f"{'!' if forge in served else '#'}{number}"
+    return f"{'!' if forge in served and number > 0 else '#'}{abs(number)}"
 
 
 def unusable(name: str) -> str:

@@ -91,8 +91,11 @@ class Terms:
         return re.compile(rf"(?<![\w@./-])@{re.escape(self.bot)}(?![\w-]|\.\w)", re.IGNORECASE)
 
     def numbered(self, number: int) -> str:
-        """Return a proposal's number as people write it, such as "#12" or "!12"."""
-        return f"{self.sigil}{number}"
+        """Return a proposal's number as people write it, such as "#12" or "!12".
+
+        A negative one is that of an issue, at a forge that counts issues apart.
+        """
+        return f"#{-number}" if number < 0 else f"{self.sigil}{number}"
 
     def every(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return several texts in these terms."""

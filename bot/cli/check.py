@@ -13,7 +13,7 @@ from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package
 from bot.cli.references import is_reference
-from bot.look import rules
+from bot.look import rules, variant_rules
 from cadlib.findings import Finding, Severity
 from cadlib.package.files import join
 from lifecycle import contents, names
@@ -24,6 +24,7 @@ from lifecycle.messages import naming
 from lifecycle.messages.checks import BOT_RENDERS, render_commands
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
+from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 from lifecycle.terms import AS_WRITTEN
 
@@ -121,6 +122,7 @@ def _check(tree: WorkingTree, base: Base, functions: CommandFunctionRunner) -> b
     if isinstance(held.policy, BrokenPolicy):
         return _tell_broken(held.policy)
     found = rules.problems(tree.blob, now, origin)
+    found += _variants(tree, origin, now) if held.published else ()
     trees: dict[str, tuple[str, str]] = {}
     if held.published:
         differs = tree.difference(origin, now).packages
@@ -142,6 +144,15 @@ def _check(tree: WorkingTree, base: Base, functions: CommandFunctionRunner) -> b
     there = [p for p in trees if trees[p][1]]
     judged = [judged_package(tree, p, trees[p], held.policy, functions) for p in there]
     return _tell_all(judged, found, held.policy, tree.current())
+
+
+def _variants(tree: WorkingTree, origin: str, now: str) -> tuple[Finding, ...]:
+    """What is wrong with rules for variants, where any of them differ."""
+    policy = rules.configuration(tree.blob, now)
+    if isinstance(policy, BrokenPolicy):
+        return ()
+    changed = tree.difference(origin, now).files
+    return variant_rules.findings(tree.trees, Sha(now), policy.variants, changed, tree.address())
 
 
 def _listed(trees: dict[str, tuple[str, str]]) -> str:
@@ -196,7 +207,7 @@ def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) 
 def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:
     """Say what a check would show; return whether it lets through."""
     for finding in shown.annotations:
-        click.echo(_line(finding))
+        click.echo(as_line(finding))
     passed = shown.conclusion is Conclusion.SUCCESS
     word = colour.out("passed", "green") if passed else colour.out("failed", "red")
     if not passed and not blocks:
@@ -205,8 +216,8 @@ def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:
     return passed or not blocks
 
 
-def _line(finding: Finding) -> str:
-    """One finding as compilers write them, so that editors find its line."""
+def as_line(finding: Finding) -> str:
+    """Return one finding as compilers write them, so that editors find its line."""
     line = f":{finding.place.line}" if finding.place.line else ""
     severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
     by = f" ({finding.function})" if finding.function else ""

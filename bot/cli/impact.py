@@ -1,7 +1,7 @@
 """`porchbot impact`: what a change would do to packages that it does not touch."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +9,21 @@ import click
 
 from bot import config
 from bot.cli import impact_upgrades, progress, terminal
+from bot.cli.check import as_line
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, Undetermined
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import judged_package, readable
 from bot.cli.references import is_reference
-from bot.look import impact_plan, impact_variants, rules
+from bot.look import impact_plan, impact_variants, rules, variant_rules
 from bot.look import judging as judging_files
+from cadlib.findings import Finding
 from cadlib.package.files import KPTFILE
 from lifecycle import impact as judging
 from lifecycle.facts.impact import Impact, PackageImpact, VariantChange, VariantsImpact
 from lifecycle.messages import impact as texts
+from lifecycle.messages.findings import severity_first
 from lifecycle.messages.markdown import plain
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -77,9 +80,10 @@ def impact(
     porchbot/impact does, but without packages in other repositories. It uses the same tokens as
     `porchbot check`.
 
-    The exit status is 0 if nothing would fail or conflict, 1 if something would, and 2 if that
-    cannot be determined. For a file named 12, write ./12.
+    The exit status is 0 if nothing would fail or conflict, 1 if something would or rules for
+    variants have errors, and 2 if that cannot be determined. For a file named 12, write ./12.
     """
+    terms, wrong = AS_WRITTEN, tuple[Finding, ...]()
     try:
         if is_reference(what):
             from bot.cli import dryrun  # a second to read, and few need it
@@ -88,23 +92,25 @@ def impact(
                 raise CommandFailure("a pull request has its own base branch: leave --base out")
             found, terms = dryrun.impact(what, options.wanted(given))
         else:
-            found, terms = _of_file(Path(what), wanted, options.wanted(given)), AS_WRITTEN
+            found, wrong = _of_file(Path(what), wanted, options.wanted(given))
     except CommandFailure as error:
         raise Undetermined(error.message) from error
     if as_json:
-        click.echo(json.dumps(None if found is None else _as_json(found), indent=2))
+        click.echo(json.dumps(None if found is None else _as_json(found, wrong), indent=2))
     elif found is None:
         click.echo(texts.NOTHING)
     else:
         _tell(found, terms)
-    if found is not None and found.breaks:
+        for each in sorted(wrong, key=severity_first):
+            click.echo(as_line(each))
+    if found is not None and (found.breaks or found.variants.problems):
         context.exit(1)
     if found is not None and (found.left or any(each.problem for each in found.packages)):
         context.exit(2)
 
 
-def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
-    """Try a file with rules on the packages of a base branch."""
+def _of_file(file: Path, wanted: str, runner: Any) -> tuple[Impact | None, tuple[Finding, ...]]:
+    """Try a file on the packages of a base branch; and what is wrong in rules for variants."""
     if file.is_dir():
         if not (file / KPTFILE).is_file():
             raise CommandFailure(
@@ -119,7 +125,7 @@ def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
     with WorkingTree(folder) as tree, CommandFunctionRunner(runner) as functions:
         base = tree.base(wanted)
         if file.name == KPTFILE:
-            return impact_upgrades.tried(tree, base, _package_of(tree, file), functions)
+            return impact_upgrades.tried(tree, base, _package_of(tree, file), functions), ()
         return _tried(tree, base, file, functions)
 
 
@@ -130,7 +136,7 @@ def _package_of(tree: WorkingTree, kptfile: Path) -> str:
 
 def _tried(
     tree: WorkingTree, base: Base, file: Path, functions: CommandFunctionRunner
-) -> Impact | None:
+) -> tuple[Impact | None, tuple[Finding, ...]]:
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
     inside = _is_inside(tree, file, held.policy)
     blob = tree.blob if inside else _instead(tree, file)
@@ -140,7 +146,9 @@ def _tried(
     trees = {p: t for p, (_, t) in tree.difference("", base.commit).packages.items() if t}
     trials = [*impact_plan.rules_trials(trees, tree.tags(), base.branch, base.default_branch, both)]
     if not trials and variants.nothing:
-        return None
+        return None, ()
+    at = tree.tree() if inside else base.commit
+    wrong = variant_rules.wrong(tree.trees, Sha(at), both[1].variants, tree.address())
     judged = judging.judged_otherwise(*both)
     found = Impact(
         base_ref=base.shown,
@@ -159,7 +167,7 @@ def _tried(
             )
             one = judging.by_rules(before, after, each.merges)
         found = judging.add(found, one)
-    return judging.ended(found)
+    return judging.ended(found), wrong if variants.problems else ()
 
 
 def _is_inside(tree: WorkingTree, file: Path, held: Policy | BrokenPolicy) -> bool:
@@ -209,7 +217,7 @@ def _tell(found: Impact, terms: Terms) -> None:
         click.echo(terminal.line(plain(terms.said(line)).removeprefix("### ").replace("**", "")))
 
 
-def _as_json(found: Impact) -> dict[str, object]:
+def _as_json(found: Impact, wrong: Sequence[Finding]) -> dict[str, object]:
     return {
         "title": texts.title(found),
         "breaks": found.breaks,
@@ -225,6 +233,9 @@ def _as_json(found: Impact) -> dict[str, object]:
             "notNamed": {str(outcome): count for outcome, count in found.variants.hidden},
             "unchanged": found.variants.same,
             "problems": found.variants.problems,
+            "findings": [
+                {"place": str(each.place), "text": each.message, "fix": each.fix} for each in wrong
+            ],
             "changes": [_variant(each) for each in found.variants.changes],
         },
     }

@@ -1,6 +1,6 @@
 """What a draft is made from elsewhere: its upstream, found and fetched for whoever asks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
 from bot.git.port import GitBusyError, GitRefusedError, History
@@ -21,7 +21,7 @@ from lifecycle.policy import Policy
 from lifecycle.upstreams import references
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
-from lifecycle.upstreams.references import GitReference, Reference
+from lifecycle.upstreams.references import Reference
 from lifecycle.variants import naming
 
 MOST_BYTES = 256 * 1024
@@ -118,11 +118,10 @@ class DraftUpstreams:
         if upstream is None:
             raise texts.not_cloned()
         ref = f"v{request.revision}" if request.revision else references.LATEST
-        place = upstream.directory.strip("/")
         released = names.parse_tag(names.tag_ref(upstream.ref)) is not None
         if not request.revision and not released:
             return Origin(version=upstream.ref, location=_location(upstream))
-        came = await self._fetched(GitReference(upstream.repo, place, ref))
+        came = await self._fetched(replace(upstream, ref=ref, commit=""))
         return Origin(ref=came.ref.ref, version=_version(came), location=_location(came.ref))
 
 

@@ -230,13 +230,25 @@ def findings(
     )
     if not use.files or not concerned:
         return ()
-    location = locate(address)
     patterns, room = use.files if CONFIG in changed else (), variant_files.ReadBudget()
     missing = [each for each in patterns if not variant_files.named(git, head, each, room)]
     return tuple(
         Finding(message=problem, severity=Severity.WARNING, place=Place(CONFIG), fix=fix)
         for problem, fix in map(configuration.no_files, missing)
-    ) + tuple(
+    ) + wrong(git, head, use, address)
+
+
+def wrong(git: FileTrees, head: Sha, use: VariantUse, address: str) -> tuple[Finding, ...]:
+    """Return what is wrong with the rules as they stand, whoever changed them.
+
+    Args:
+        git: The mirror, opened.
+        head: Where they stand.
+        use: How they are configured there.
+        address: Where git reaches the repository; "" where that is not known.
+    """
+    location = locate(address)
+    return tuple(
         Finding(
             message=texts.at_column(each.text.removeprefix(f"{each.field}: "), each.column),
             severity=Severity.ERROR,

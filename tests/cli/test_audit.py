@@ -128,10 +128,12 @@ async def test_a_merge_request_is_written_as_at_its_forge(url: str) -> None:
     async with PostgresStore(url, patience=60) as store:
         await store.audit.add(corp, [("Tag", written)])
         await store.audit.add(gitlab, [("Tag", entry(ANN, 14))])
+        await store.audit.add(gitlab, [("Reply", entry(ANN, -1))])
 
     told = [run("--proposal", each).stdout.splitlines()[1].split()[3] for each in ("13", "14")]
 
     assert told == ["!13", "!14"]
+    assert run("--action", "Reply").stdout.splitlines()[1].split()[3] == "#1"
 
 
 async def test_who_asked_by_several_comments_stands_in_the_table_once(url: str) -> None:

@@ -175,6 +175,27 @@ def test_rules_that_would_break_and_rules_that_are_broken(top: Path) -> None:
     assert CONFIGURATION_BROKEN in result.stdout
 
 
+def test_what_is_wrong_in_rules_for_variants_is_told_at_its_line(top: Path) -> None:
+    """The short-cut says that no package changed: the bot then refuses the rules."""
+    config = "version: 1\nvariants: [variants/*.yaml]\nrepositories: {here: {}}\n"
+    rule = (
+        "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: a}\n"
+        "spec:\n  upstream: {repo: here, package: net/core, revision: 1}\n"
+        "  downstream: {repo: here, package: net/core}\n"
+    )
+    write(top, {".porchbot.yaml": config, "variants/a.yaml": rule})
+    result = check(top)
+    assert "variants/a.yaml:6: error: spec.downstream: the downstream is the upstream itself" in (
+        result.stdout
+    )
+    assert result.exit_code == 1
+
+    write(top, {"variants/a.yaml": rule.replace("package: net/core}", "package: net/edge}")})
+    result = check(top)
+    assert "error" not in result.stdout
+    assert result.exit_code == 0
+
+
 def test_the_base(top: Path, tmp_path: Path) -> None:
     """The short-cut knows main alone: a clone's default branch may have another name."""
     git(top, "branch", "--quiet", "--move", "main", "trunk")

@@ -181,3 +181,12 @@ def test_a_rule_for_variants_is_compared_with_what_is_there(top: Path) -> None:
     assert {each["package"] for each in found["changes"]} == {"net/edge", "apps/shop"}
     file.write_text(first)
     assert "Nothing to test" in impact(file).stdout
+
+    file.write_text(first.replace("apps/shop", "net/core"))
+    result = impact(file)
+    itself = "the downstream is the upstream itself: net/core in here"
+    assert f"variants/shop.yaml:6: error: spec.downstream: {itself}" in result.stdout
+    assert result.exit_code == 1
+    (told,) = json.loads(impact(file, "--json").stdout)["variants"]["findings"]
+    assert itself in told["text"]
+    assert told["place"].startswith("variants/shop.yaml:6")

@@ -255,6 +255,7 @@ def test_a_link_leads_to_the_proposal() -> None:
 def test_an_issue_is_no_proposal() -> None:
     """The short-cut calls the dashboard, which counts below zero, a merge request."""
     assert GITLAB.said(f"in {place(12)} and {place(-5)}") == "in !12 and #5"
+    assert [GITLAB.numbered(each) for each in (12, -5)] == ["!12", "#5"]
 
 
 def test_help_is_spelled_as_it_is_written_there() -> None:

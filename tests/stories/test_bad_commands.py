@@ -89,7 +89,7 @@ WRONG_ORIGINS = {
     "rewritten": ("REPO", "/net/core", GONE, "its branch was rewritten, or is gone"),
     "nowhere": ("REPO", "/net/nowhere", "HERE", "has no revision that is published"),
     "elsewhere": ("https://gone.invalid/x", "/net/core", "HERE", "does not allow gone.invalid/x"),
-    "outside": ("REPO", "/net/../../core", "HERE", "has no revision that is published"),
+    "outside": ("REPO", "/net/../../core", "HERE", "leads out of the repository"),
     "unlocked": ("REPO", "/net/core", "''", "the lock names main and no commit"),
     "broken": ("[", "/net/core", "HERE", "the file is not YAML"),
 }

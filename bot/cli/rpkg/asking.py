@@ -19,6 +19,8 @@ from cadlib.update.upstream import STRATEGIES
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.markdown import plain
+from lifecycle.upstreams import references
+from lifecycle.upstreams.errors import UpstreamError
 
 _PAUSES = (1.0, 1.0, 2.0, 3.0)
 """Seconds between two questions whether there is an answer; the last one from then on."""
@@ -158,6 +160,12 @@ def written(word: str, args: tuple[str, ...]) -> str:
         raise CommandFailure(f"{text!r} is not one command. Write its arguments on one line")
     if getattr(found.commands[0], "propose", False) != ("--propose" in args[: _options(args)]):
         raise CommandFailure("a value ends with --propose, which the bot takes for the option")
+    upstream = getattr(found.commands[0], "upstream", "") or getattr(found.commands[0], "onto", "")
+    if upstream:
+        try:
+            references.parse(upstream)
+        except UpstreamError as error:  # a password in it would stand in the comment for ever
+            raise CommandFailure(f"{error.problem}. {error.fix}") from error
     return text
 
 

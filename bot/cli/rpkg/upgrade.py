@@ -182,7 +182,10 @@ def _unread(found: Sequence[SourceRepository], updates: Sequence[UpgradeStatus])
     places = {u.upstream.package.place for u in updates if not _is_read(found, u)}
     if places:
         listed = ", ".join(map(shown, sorted(places)))
-        yield f"Not read, so that no updates of it are known: {listed}. Add it with --repository."
+        yield (
+            f"Not read, so that no updates of it are known: {listed}. Add it with --repository, or"
+            " a clone of it with --repo."
+        )
 
 
 def _revision(found: Sequence[SourceRepository], package: Package) -> str:

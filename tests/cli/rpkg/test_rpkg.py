@@ -209,7 +209,10 @@ def test_what_an_upgrade_would_come_to(two: tuple[Clone, Clone]) -> None:
 
 def test_an_upstream_that_was_not_read_is_not_told_as_up_to_date(two: tuple[Clone, Clone]) -> None:
     """The short-cut takes what it does not know for what is not there."""
-    unread = f"Not read, so that no updates of it are known: {BLUEPRINTS}. Add it with --repository"
+    unread = (
+        f"Not read, so that no updates of it are known: {BLUEPRINTS}. Add it with --repository, or"
+        " a clone of it with --repo"
+    )
     behind = ran("upgrade", "--discover=upstream", clones=two[1:]).output.splitlines()
     assert behind[1].split() == ["edge@v4", BLUEPRINTS, "not", "read", "-"]
     assert behind[2:] == [f"{unread}."]
@@ -289,6 +292,26 @@ def test_one_field_is_set_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (done.exit_code, "set takes one field" in done.output) == (1, True)
 
     assert asking.written("set", ("--package=a", "ConfigMap/a", "data.a=b c")).endswith("=b c")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("clone https://ann:secret@git.example/up//net@v1 net/core", "contains a user or a passw"),
+        ("rebase net/core onto https://ann:secret@git.example/up//net@v1", "contains a user or a"),
+        ("clone https://git.example/up//net/../../etc@v1 net/core", "leads out of the repository"),
+        ("clone ftp://git.example/up//net@v1 net/core", "begin with ftp:// are not used"),
+    ],
+)
+def test_an_address_that_is_refused_is_not_written_into_a_comment(
+    words: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut leaves it to the bot: by then everybody can read the password."""
+    monkeypatch.setattr(speaking, "place_of", lambda _: pytest.fail("it asked the bot"))
+    given = ["rpkg", *words.split(), "--repository", "acme/x"]
+    done = CliRunner().invoke(main, given, prog_name="porchbot")
+    assert (done.exit_code, said in done.output) == (1, True)
+    assert "secret" not in done.output
 
 
 def test_strategies_are_named_before_anything_is_asked() -> None:
