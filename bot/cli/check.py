@@ -11,10 +11,10 @@ from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, Undetermined, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
-from bot.cli.judging import judged_package
+from bot.cli.judging import as_line, judged_package
 from bot.cli.references import is_reference
 from bot.look import rules, variant_rules
-from cadlib.findings import Finding, Severity
+from cadlib.findings import Finding
 from cadlib.package.files import join
 from lifecycle import contents, names
 from lifecycle.contents import CheckContent
@@ -22,13 +22,10 @@ from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import naming
 from lifecycle.messages.checks import BOT_RENDERS, render_commands
-from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 from lifecycle.terms import AS_WRITTEN
-
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 @click.command(
@@ -214,12 +211,3 @@ def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:
         word = colour.out("waits", "yellow")
     click.echo(f"{name}: {word}: {terminal.line(plain(shown.title))}")
     return passed or not blocks
-
-
-def as_line(finding: Finding) -> str:
-    """Return one finding as compilers write them, so that editors find its line."""
-    line = f":{finding.place.line}" if finding.place.line else ""
-    severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
-    by = f" ({finding.function})" if finding.function else ""
-    said = terminal.line(f"{annotation(finding)}{by}")
-    return f"{terminal.line(finding.place.path)}{line}: {severity}: {said}"

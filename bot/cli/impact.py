@@ -9,12 +9,11 @@ import click
 
 from bot import config
 from bot.cli import impact_upgrades, progress, terminal
-from bot.cli.check import as_line
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, Undetermined
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
-from bot.cli.judging import judged_package, readable
+from bot.cli.judging import as_line, judged_package, readable
 from bot.cli.references import is_reference
 from bot.look import impact_plan, impact_variants, rules, variant_rules
 from bot.look import judging as judging_files

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.cli import progress, terminal
+from bot.cli import colour, progress, terminal
 from bot.cli.disk.worktree import WorkingTree
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.runner import CommandFunctionRunner
@@ -11,6 +11,7 @@ from bot.render import verdicts
 from bot.render.verdicts import Before
 from cadlib.diff import secrets
 from cadlib.errors import PackageError
+from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import Files
 from cadlib.render.calls import CallOutcome, FunctionCall
@@ -23,7 +24,10 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages.findings import annotation
 from lifecycle.policy import BrokenPolicy, Policy
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def judged_package(
@@ -129,3 +133,16 @@ def readable(policy: Policy | BrokenPolicy, where: Path | str) -> Policy:
         problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
         raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Fix that first"))
     return policy
+
+
+def as_line(finding: Finding) -> str:
+    """Return one finding as compilers write them, so that editors find its line.
+
+    Args:
+        finding: What was found.
+    """
+    line = f":{finding.place.line}" if finding.place.line else ""
+    severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
+    by = f" ({finding.function})" if finding.function else ""
+    said = terminal.line(f"{annotation(finding)}{by}")
+    return f"{terminal.line(finding.place.path)}{line}: {severity}: {said}"
