@@ -25,6 +25,9 @@ SYSTEM_USER = "pgserver"
 STANDS_FOR = "stands-for"
 """File beside data that were moved: the folder that was asked for."""
 
+STATE = Path("/var/lib/porchbot")
+"""Where data of root's stand that the system user could not reach at the place asked for."""
+
 SOCKET_BYTES = 90
 """Longest folder for a socket: `sun_path` has 104 bytes (macOS), and `/.s.PGSQL.5432` is added."""
 
@@ -50,27 +53,54 @@ def system_user() -> SystemUser:
                 f"{program} was not found, and PostgreSQL does not run as root. Install it, or do "
                 "not run as root, or set DATABASE_URL."
             )
-    for attempt in range(5):
-        try:
-            entry = pwd.getpwnam(SYSTEM_USER)
-        except KeyError:
-            time.sleep(attempt * 0.1)  # several bots may be at it: useradd locks its files
-            _add_user()
-        else:
-            return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    found = _found()
+    if found is None:
+        with _alone_in_adding():
+            found = _found() or _added()
+    if found is not None:
+        return found
     raise PostgresError(
         f"PostgreSQL does not run as root, and no system user {SYSTEM_USER!r} could be made. Make "
         f"one (`useradd --system {SYSTEM_USER}`), or do not run as root, or set DATABASE_URL."
     )
 
 
-def _add_user() -> None:
+def _found() -> SystemUser | None:
+    try:
+        entry = pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        return None
+    return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+@contextmanager
+def _alone_in_adding() -> Iterator[None]:
+    """Hold a lock that only root can take, for as long as the user is looked up and added.
+
+    `useradd` looks the name up before it waits for its own lock. Two at once both add the user, the
+    second under another number, and whoever has got the first number runs as nobody who exists.
+    """
+    STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    lock = os.open(STATE / "user.lock", os.O_WRONLY | os.O_CREAT, mode=0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _added() -> SystemUser | None:
     nologin = ["--system", "--no-create-home", "--shell", "/usr/sbin/nologin"]
-    subprocess.run(  # noqa: S603 (constants only)
-        ["useradd", *nologin, SYSTEM_USER],  # noqa: S607 (the system's own)
-        check=False,  # a lost race or a refusal shows when the name is looked up again
-        capture_output=True,
-    )
+    for attempt in range(5):
+        time.sleep(attempt * 0.1)  # another program may have locked the list of users
+        subprocess.run(  # noqa: S603 (constants only)
+            ["useradd", *nologin, SYSTEM_USER],  # noqa: S607 (the system's own)
+            check=False,  # a refusal shows when the name is looked up again
+            capture_output=True,
+        )
+        if (found := _found()) is not None:
+            return found
+    return None
 
 
 def run_as(user: SystemUser | None) -> list[str]:
@@ -100,7 +130,7 @@ def home(folder: Path | None, user: SystemUser | None) -> Path:
     # Named by the place it stands in for, so that the next run finds it again.
     name = f"porchbot-pg-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]}"
     temporary = Path(tempfile.gettempdir()).resolve()
-    base = temporary if folder.resolve().is_relative_to(temporary) else Path("/var/lib/porchbot")
+    base = temporary if folder.resolve().is_relative_to(temporary) else STATE
     base.mkdir(mode=0o755, parents=True, exist_ok=True)
     home = base / name
     home.mkdir(mode=0o711, exist_ok=True)

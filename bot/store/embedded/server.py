@@ -223,7 +223,8 @@ class EmbeddedPostgres:
     def _wait_until_ready(self, running: "subprocess.Popen[bytes]") -> None:
         end = time.monotonic() + START
         # Without this word the files below speak of another server.
-        started = running.stdout is not None and running.stdout.readline() == b"started\n"
+        first = running.stdout.readline() if running.stdout is not None else b""
+        started = first == b"started\n"
         while started and running.poll() is None and time.monotonic() < end:
             if self._ready():
                 return
@@ -234,7 +235,8 @@ class EmbeddedPostgres:
                 f"{self.home}: another bot runs its PostgreSQL here. Stop it, or give this one a "
                 "folder of its own (PORCHBOT_STATE), or one database for both (DATABASE_URL)."
             )
-        words = self._words.decode(errors="replace").strip() or "it said nothing"
+        said = self._words if started else first + self._words
+        words = said.decode(errors="replace").strip() or "it said nothing"
         raise PostgresError(
             f"{self.home}: the embedded PostgreSQL did not start: {words}. Mend that, or "
             "set DATABASE_URL to a server."
