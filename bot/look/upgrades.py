@@ -102,6 +102,7 @@ class UpgradeReader:
         upgrades = Upgrades(found=tuple(told), resolved=resolved)
         every = upgrades.conflicts
         findings = [texts.conflict_finding(c, len(every)) for c in every if not c.resolved]
+        findings += [texts.conflicts_unknown(each) for each in told if each.problem]
         content = proposal.content
         content = replace(content, configuration=(*content.configuration, *findings))
         return replace(proposal, content=content, upgrades=upgrades)
@@ -144,8 +145,13 @@ class UpgradeReader:
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
         sides = DraftSides(here=upgrade.before, upstream=as_fetched(upgrade))
         made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
-        unread = bool(made.problem)
-        return replace(upgrade, conflicts=made.conflicts, more=made.more, unread=unread)
+        return replace(
+            upgrade,
+            conflicts=made.conflicts,
+            more=made.more,
+            unread=bool(made.problem),
+            problem=made.problem,
+        )
 
 
 async def asked_by(upgrades: Sequence[Upgrade], alone: Alone) -> list[Person | None]:

@@ -28,6 +28,7 @@ from lifecycle import limits
 from lifecycle.facts.verdicts import FunctionVersion, ReadinessGate, Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode
+from lifecycle.upstreams import faults as upstream_faults
 
 MOST_SUGGESTED = 20
 """Suggestions for one package: more than anybody accepts one by one."""
@@ -106,6 +107,7 @@ def of(
         bulk: As for `render`.
     """
     softened = [_soften(finding, rules) for finding in rendered.findings]
+    softened += upstream_faults.findings(files)
     if isinstance(before, PackageError):
         softened += [*_hidden(package, files, {}), _untold(before)]
         told: tuple[Change, ...] = ()

@@ -31,6 +31,7 @@ class Upgrade:
         conflicts: What both sides had changed, each in its own way; the first of them.
         more: How many more there are.
         unread: Nobody could tell its conflicts, as its upstream could not be read.
+        problem: Why, in words; "" while it is tried again.
         waits: It is tried again, as that cannot be read now; None where it is not.
     """
 
@@ -43,6 +44,7 @@ class Upgrade:
     conflicts: tuple[UpdateConflict, ...] = ()
     more: int = 0
     unread: bool = False
+    problem: str = ""
     waits: DraftWait | None = None
 
     def digest(self, conflict: UpdateConflict) -> str:

@@ -7,7 +7,7 @@ from cadlib.findings import Finding, Severity
 from cadlib.merge.conflicts import COMMENT, NOT_WRITTEN
 from cadlib.package.files import KPTFILE
 from lifecycle.facts.update import PackageMerge
-from lifecycle.facts.upgrades import NumberedConflict
+from lifecycle.facts.upgrades import NumberedConflict, Upgrade
 from lifecycle.messages.markdown import number, one_line, typed
 
 _SHOWN = 10
@@ -250,6 +250,16 @@ def conflict_finding(found: NumberedConflict, count: int) -> Finding:
         severity=Severity.WARNING,
         place=Place(told.path, told.line or None, told.field),
         fix="Change the file, and push it" if unwritten else decide,
+    )
+
+
+def conflicts_unknown(upgrade: Upgrade) -> Finding:
+    """An upgrade that cannot be worked out again: its upstream cannot be read as it was then."""
+    return Finding(
+        message=f"the conflicts of this upgrade are not known: {upgrade.problem}",
+        severity=Severity.WARNING,
+        place=Place(f"{upgrade.package}/{KPTFILE}".lstrip("/"), field="upstreamLock"),
+        fix="Compare the files yourself before you approve",
     )
 
 

@@ -12,6 +12,7 @@ Rules:
    password.
 """
 
+import posixpath
 import re
 from dataclasses import dataclass, replace
 
@@ -113,7 +114,8 @@ def from_lock(ref: GitRef) -> GitReference:
     Raises:
         UpstreamError: It lacks something, or is refused.
     """
-    place = f"{ref.repo}//{ref.directory.strip('/')}"
+    folder = posixpath.normpath(ref.directory.strip("/"))  # kpt cleans it as well
+    place = f"{ref.repo}//{folder}"
     wanted = ref.commit or ref.ref
     if not ref.repo or not wanted:
         raise _unreadable(texts.incomplete(ref.repo))

@@ -76,6 +76,21 @@ def test_a_finding_stands_at_its_line_with_the_fix_of_the_base(top: Path) -> Non
     assert (top / "net/core/a.yaml").read_text().splitlines()[8] == "  replicas: [1]"
 
 
+def test_an_upstream_that_nobody_can_read_stands_at_its_line(top: Path) -> None:
+    """The short-cut renders the package, which works, and tells nothing until it is upgraded."""
+    git_upstream = "upstream:\n  git:\n    repo: https://git.corp/x\n    directory: /../net\n"
+    write(top, {"net/core/Kptfile": f"{LABELS}{git_upstream}    ref: v1\n"})
+
+    result = check(top)
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[2:] == [
+        "net/core/Kptfile:15: error: upstream.git.directory: the path '/../net' leads out of the"
+        " repository. Write the path from the top of the repository, without parent folders.",
+        "porchbot/validate: failed: 1 error",
+    ]
+
+
 def test_rules_are_those_of_the_base_now(top: Path) -> None:
     """The short-cut takes the rules of the merge base: the bot has newer ones."""
     git(top, "switch", "--quiet", "main")

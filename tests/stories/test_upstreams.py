@@ -1,5 +1,7 @@
 """Packages made from others: cloned, brought up to a newer upstream, put onto another one."""
 
+import re
+
 import pytest
 
 from tests.stories.world import World, package, resized, seconds_pass
@@ -142,6 +144,33 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(
     assert 'size: "7"' in play.author.reads("net/mine/settings.yaml", branch)
     assert len(play.author.commits_of(draft.number)) == len(commits) + 1
     play.approver.says(draft.number, "/approve")
+    play.author.waits_for_tag("net/mine/v2")
+
+
+@pytest.mark.both_forges
+def test_a_lock_whose_commit_is_not_there_is_told_and_keeps_nobody_from_publishing(
+    play: World,
+) -> None:
+    """Short-cuts refused: nobody hears of it before the next upgrade fails; publishing depends on
+    what another forge holds."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/clone net/base@v1 net/mine --propose")
+    pull = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+    kptfile = play.author.reads("net/mine/Kptfile")
+    locked = re.sub("commit: .*", f"commit: {'1' * 40}", kptfile)
+    assert locked != kptfile
+    number = play.proposes("drafts/net/mine/w2", {"net/mine/Kptfile": locked})
+    told = play.author.waits_for_summary(number, "the conflicts of this upgrade are not known: ")
+    assert "net/mine/Kptfile" in told
+    assert "has no commit 111111111111 any more: " in told
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/mine/v2")
 
 

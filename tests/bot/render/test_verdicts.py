@@ -328,3 +328,16 @@ def test_a_function_of_a_package_that_is_not_allowed_does_not_run(
     named = image.replace("\n    tag:", " with `tag`")
     refused = f"the function {named} is not among those that this repository allows"
     assert said == ([] if expected else [(refused, 6)])
+
+
+@pytest.mark.parametrize("guardrails", [(), (WARNS,)])
+def test_an_upstream_that_nobody_can_read_blocks(guardrails: tuple[GuardrailFunction, ...]) -> None:
+    """The short-cut waits for the first upgrade to tell, once the package is published."""
+    git = "{repo: https://git.corp/x, directory: ../net, ref: v1}"
+    text = f"{KPTFILE}upstream: {{git: {git}}}\n"
+
+    verdict = judged(Policy(validators=guardrails), more={"Kptfile": text})
+
+    assert [(each.place.path, each.place.line) for each in verdict.blocking] == [
+        ("net/core/Kptfile", 4)
+    ]

@@ -144,6 +144,14 @@ def test_a_lock_is_taken_by_its_commit() -> None:
     assert from_lock(lock) == GitReference(GITHUB, "net/core", COMMIT)
 
 
+@pytest.mark.parametrize("directory", ["net/core", "./net/core/", "/net/x/../core", "net//core"])
+def test_a_folder_of_a_lock_is_cleaned_as_by_kpt(directory: str) -> None:
+    """Short-cut refused: every `..` leads out of the repository."""
+    lock = GitRef(repo=GITHUB, directory=directory, ref="main")
+
+    assert from_lock(lock) == GitReference(GITHUB, "net/core", "main")
+
+
 @pytest.mark.parametrize(
     ("lock", "said"),
     [
