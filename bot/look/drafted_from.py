@@ -11,7 +11,7 @@ from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.values import GitRef, Kptfile
-from cadlib.update.upstream import Fetch, Fetched
+from cadlib.update.upstream import Fetch, Fetched, GoneError
 from lifecycle import names
 from lifecycle.access import Person
 from lifecycle.facts.drafts import DraftKind, DraftRequest
@@ -19,7 +19,7 @@ from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams import references
-from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import Reference
 from lifecycle.variants import naming
@@ -108,7 +108,8 @@ class DraftUpstreams:
                 wanted, into=self._into, caller=self._caller, policy=self._policy
             )
         except UpstreamError as error:
-            raise PackageError(Place(), error.problem, error.fix) from error
+            kind = GoneError if error.fault is UpstreamFault.MISSING else PackageError
+            raise kind(Place(), error.problem, error.fix) from error
         except (ForgeBusyError, ForgeRefusedError, GitBusyError, GitRefusedError) as error:
             raise AwayError(str(error)) from error
 

@@ -5,6 +5,7 @@ Everything happens in memory: either the whole update comes out, or an error and
 Rules
 - The package is merged with what its upstream was when it was last fetched (the lock) and
   what it is now. Then each subpackage that has an upstream of its own is brought up to that.
+- Where what it was is gone, a strategy that takes upstream's files as they are goes on without.
 - Such a subpackage follows the ref of the root package if it comes from the same repository,
   was at the same ref, and lies in the root package's folder there.
 
@@ -23,12 +24,13 @@ from cadlib.merge.policy import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.update.merge import below, changes, merge_trees, no_origin, outermost, placed_in
-from cadlib.update.strategies import ThreeWayFiles
+from cadlib.update.strategies import ThreeWayFiles, assumed_origin
 from cadlib.update.upstream import (
     STRATEGIES,
     Answer,
     Fetch,
     Fetched,
+    GoneError,
     ProgressMessage,
     Step,
     fetch,
@@ -167,9 +169,12 @@ class _Run:
         lock = kptfile.upstream_lock
         if lock is not None:
             yield ProgressMessage(f"Fetching origin from {upstream.repo}@{upstream.ref}")
-            origin = (
-                yield from fetch(replace(lock, ref=lock.commit or lock.ref), self._limits)
-            ).files
+            wanted = replace(lock, ref=lock.commit or lock.ref)
+            try:
+                origin = (yield from fetch(wanted, self._limits)).files
+            except GoneError as error:
+                strategy = kptfile.update_strategy or STRATEGIES[0]
+                origin = assumed_origin(strategy, below(self.files, package), updated.files, error)
         elif kptfile.generic_lock is not None:
             with placed_in(package):
                 raise no_origin("upstreamLock.generic")

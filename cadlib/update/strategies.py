@@ -28,7 +28,13 @@ from cadlib.package.files import KPTFILE, SYMLINK, Entry, Files
 from cadlib.package.ignore import find
 from cadlib.update.compare import changed
 from cadlib.update.files import merge_files
-from cadlib.update.upstream import STRATEGIES, read_kptfile, remote_packages
+from cadlib.update.upstream import (
+    STRATEGIES,
+    GoneError,
+    OriginGoneError,
+    read_kptfile,
+    remote_packages,
+)
 from cadlib.yaml import Value
 
 _NOTHING = b"apiVersion: kpt.dev/v1\nkind: Kptfile\n"
@@ -110,6 +116,35 @@ def merge_package(
                 f"unrecognized update strategy {strategy}",
                 f"Write one of {', '.join(STRATEGIES)}",
             )
+
+
+def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError) -> Files:
+    """Return what stands for an origin that is gone, with strategies that can do without it.
+
+    What is here counts as unchanged where all of it is replaced, and as somebody's own where files
+    are copied over it. A subpackage with an upstream that both sides have was there before.
+
+    Args:
+        strategy: One of `STRATEGIES`.
+        local: The package.
+        updated: Upstream now.
+        gone: Says so.
+
+    Raises:
+        OriginGoneError: The strategy cannot do without it.
+    """
+    if strategy not in ("force-delete-replace", "copy-merge"):
+        raise OriginGoneError(
+            gone.place,
+            gone.problem,
+            "Update with --strategy force-delete-replace, which takes upstream as it is, or with"
+            " --strategy copy-merge, which keeps the files that upstream does not have; or write"
+            " the commit there that comes nearest to it into `upstreamLock.git` of the Kptfile",
+        )
+    remote = remote_packages(local, updated)
+    kept = [packages.join(each, KPTFILE) for each in remote]
+    origin = {path: local[path] for path in kept if path in local and path in updated}
+    return origin if strategy == "copy-merge" else {**without(local, remote), **origin}
 
 
 def merge_kptfile(trees: ThreeWayFiles, *, root: bool, policy: ConflictPolicy) -> MergedPackage:

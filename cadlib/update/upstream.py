@@ -1,13 +1,14 @@
 """Values between `get` or `update` and its driver: fetches, fetched packages, progress.
 
 `get` and `update` are generators. They yield a `Fetch` where they need a package from a
-repository and are sent a `Fetched` for it; they yield a `ProgressMessage` where there is something
-to tell a person, and are sent None. Who drives them has the network, the disk and the terminal.
+repository and are sent a `Fetched` for it, or why there is none is thrown into them; they yield a
+`ProgressMessage` where there is something to tell a person, and are sent None. Who drives them has
+the network, the disk and the terminal.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
@@ -16,6 +17,10 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package import ignore
 from cadlib.package.files import KPTFILE, Files
+
+Y = TypeVar("Y")
+A = TypeVar("A")
+T = TypeVar("T")
 
 STRATEGIES = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
 """How an update merges; the first is taken where a Kptfile names none."""
@@ -60,6 +65,19 @@ class ProgressMessage:
 
 Step: TypeAlias = Fetch | ProgressMessage
 Answer: TypeAlias = Fetched | None
+
+
+class GoneError(PackageError):
+    """What is to be fetched is not there, and does not come by trying again."""
+
+
+class OriginGoneError(GoneError):
+    """What a package was made from is gone, and its strategy needs it."""
+
+
+def resume(steps: Generator[Y, A, T], answer: A | PackageError) -> Y:
+    """Send an answer to steps, or throw in why there is none; return what they yield next."""
+    return steps.throw(answer) if isinstance(answer, PackageError) else steps.send(answer)
 
 
 def fetch(wanted: GitRef, limits: PackageLimits = DEFAULT) -> Generator[Step, Answer, Fetched]:

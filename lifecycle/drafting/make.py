@@ -22,7 +22,15 @@ from cadlib.render.evaluate import evaluate
 from cadlib.render.functions import Options, from_texts
 from cadlib.update import get, init
 from cadlib.update.packages import Updated, update
-from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, read_kptfile
+from cadlib.update.upstream import (
+    STRATEGIES,
+    Fetch,
+    Fetched,
+    OriginGoneError,
+    ProgressMessage,
+    read_kptfile,
+    resume,
+)
 from lifecycle import names
 from lifecycle.contents import RULES
 from lifecycle.drafting.fields import set_value
@@ -167,15 +175,20 @@ def _fetching(
     steps: Generator[Fetch | ProgressMessage, Fetched | None, T],
 ) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, T]:
     """Drive steps of `cadlib.update`: what they tell people is not for a conversation."""
-    answer: Fetched | None = None
+    answer: Fetched | PackageError | None = None
     while True:
         try:
-            step = steps.send(answer)
+            step = resume(steps, answer)
         except StopIteration as done:
             result: T = done.value
             return result
-        came = (yield step) if isinstance(step, Fetch) else None
-        answer = came if isinstance(came, Fetched) else None
+        answer = None
+        if isinstance(step, Fetch):
+            try:
+                came = yield step
+                answer = came if isinstance(came, Fetched) else None
+            except PackageError as error:
+                answer = error
 
 
 def _cloned(
@@ -237,7 +250,10 @@ def _merged(
         policy=inputs.conflicts,
         limits=inputs.limits,
     )
-    return local, (yield from _fetching(steps))
+    try:
+        return local, (yield from _fetching(steps))
+    except OriginGoneError as error:
+        raise texts.origin_gone(error, request.package) from error
 
 
 def conflict(package: str, found: Conflict) -> UpdateConflict:

@@ -66,6 +66,20 @@ def unlocked(ref: str) -> PackageError:
     )
 
 
+def origin_gone(gone: PackageError, package: str) -> PackageError:
+    """What the package was made from is gone, so that nobody can tell what was changed here."""
+    replace, copy = (
+        typed(f"upgrade --strategy {strategy} {package or '.'}")
+        for strategy in ("force-delete-replace", "copy-merge")
+    )
+    return PackageError(
+        gone.place,
+        gone.problem,
+        f"{replace} takes the upstream as it is, {copy} keeps the files that it does not have; or"
+        " write the commit there that comes nearest to it into `upstreamLock.git` of the Kptfile",
+    )
+
+
 def no_upstream(address: str) -> PackageError:
     """The upstream could not be read."""
     return PackageError(

@@ -168,8 +168,8 @@ def no_commit(commit: str, place: str) -> Problem:
     """A commit that is not there any more."""
     return (
         f"{place} has no commit {commit[:12]} any more: its branch was rewritten, or is gone",
-        "Name a tag or branch that is there now; if `upstreamLock.git` of the Kptfile names the"
-        " commit, write the one there that comes nearest to it",
+        "Name a tag or branch that is there now; if `upstreamLock.git` of a Kptfile names the"
+        " commit, upgrade that package with `--strategy` copy-merge or force-delete-replace",
     )
 
 

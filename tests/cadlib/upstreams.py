@@ -5,7 +5,15 @@ from typing import TypeVar
 
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import Entry
-from cadlib.update.upstream import Answer, Fetch, Fetched, ProgressMessage, Step
+from cadlib.update.upstream import (
+    Answer,
+    Fetch,
+    Fetched,
+    GoneError,
+    ProgressMessage,
+    Step,
+    resume,
+)
 
 T = TypeVar("T")
 
@@ -63,10 +71,10 @@ class Served:
 
     def run(self, steps: Generator[Step, Answer, T]) -> T:
         """Run to the end; return what the generator returns."""
-        answer: Answer = None
+        answer: Answer | PackageError = None
         while True:
             try:
-                step = steps.send(answer)
+                step = resume(steps, answer)
             except StopIteration as end:
                 result: T = end.value
                 return result
@@ -78,8 +86,8 @@ class Served:
                     self.asked.append(step)
                     answer = self._fetch(step)
 
-    def _fetch(self, wanted: Fetch) -> Fetched:
+    def _fetch(self, wanted: Fetch) -> Fetched | PackageError:
         for (repo, ref), tree in self._versions.items():
             if repo == wanted.repo and wanted.ref in (ref, commit(ref)):
                 return Fetched(files(tree), commit(ref), ref)
-        raise PackageError(Place(), f"no {wanted.ref} in {wanted.repo}", "Correct it")
+        return GoneError(Place(), f"no {wanted.ref} in {wanted.repo}", "Correct it")

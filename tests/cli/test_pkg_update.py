@@ -1,4 +1,7 @@
-"""`porchbot pkg get`, `update` and `merge` with real repositories and folders."""
+"""`porchbot pkg get`, `update` and `merge` with real repositories and folders.
+
+Longer than 400 lines: a story for each command, and for each way in which one ends.
+"""
 
 import json
 import os
@@ -218,6 +221,28 @@ def test_update_that_fails_does_not_touch_the_kptfile(tmp_path: Path, ref: str) 
     done = _run("update", f"up@{ref}")
     assert done.exit_code == 1
     assert read(Path("up")) == before
+
+
+def test_update_from_a_commit_that_is_gone_goes_on_by_the_strategy_that_is_named(
+    tmp_path: Path,
+) -> None:
+    """Short-cut refused: kpt's, which asks for the commit whatever the strategy."""
+    tree = {"pkg/Kptfile": kptfile("pkg"), "pkg/a.yaml": config_map("a", x="1")}
+    made = _repo(tmp_path, tree)
+    assert _run("get", f"{made.names['repo:up']}.git/pkg@v1", "mine").exit_code == 0
+    path = Path("mine/Kptfile")
+    path.write_text(re.sub("commit: .*", f"commit: {'1' * 40}", path.read_text()))
+    Path("mine/own.yaml").write_text(config_map("own", y="1"))
+
+    refused = _run("update", "mine@v1")
+    assert refused.exit_code == 1
+    assert "--strategy copy-merge" in refused.stderr
+    assert _lock("mine")[1] == "1" * 40
+
+    done = _run("update", "mine@v1", "--strategy", "copy-merge")
+    assert done.exit_code == 0, done.output
+    assert _lock("mine")[1] != "1" * 40
+    assert Path("mine/own.yaml").exists()
 
 
 def test_update_says_what_kpt_says_where_there_is_no_package() -> None:

@@ -1,8 +1,10 @@
 """Commands for drafts with bad input, by both doors: each says why, and nothing is begun."""
 
+import pytest
+
 from tests.stories.test_dashboard import shows
 from tests.stories.test_upstreams import publishes
-from tests.stories.world import World, package, seconds_pass
+from tests.stories.world import World, package, resized, seconds_pass
 
 REFUSED = (
     ("/clone", "takes an upstream after it"),
@@ -123,3 +125,35 @@ def test_an_origin_that_leads_nowhere_is_told(play: World) -> None:
 
     assert sorted(play.author.branches()) == before
     assert play.failing() == []
+
+
+@pytest.mark.both_forges
+@pytest.mark.parametrize("strategy", ["force-delete-replace", "copy-merge"])
+def test_an_upgrade_from_what_is_gone_goes_on_by_the_command_that_is_named(
+    play: World, forge: str, sent: list[str], strategy: str
+) -> None:
+    """Short-cuts refused: a person has to edit the lock by hand; every strategy wants to see what
+    the package was made from, as kpt's do; what is nowhere else is taken away by a copy."""
+    publishes(play, "net/core", package("net/core"), 1)
+    origin = ORIGIN.replace("DIRECTORY", "/net/core").replace("COMMIT", GONE)
+    files = package("apps/mine")
+    files["apps/mine/Kptfile"] += origin.replace("REPO", play.owner.clone_url)
+    files["apps/mine/own.yaml"] = files["apps/mine/settings.yaml"].replace("mine", "own")
+    play.owner.pushes("main", files)
+    publishes(play, "net/core", resized("net/core", 9), 2)
+    number = play.proposes("drafts/net/other/w", package("net/other"))
+    play.approver.says(number, "/upgrade apps/mine")
+    answer = play.author.waits_for_answer(number, "`/upgrade` refused")
+    spelled = "@porchbot " if forge == "gitlab" else "/"
+    command = f"upgrade --strategy {strategy} apps/mine"
+    assert any(f"`{spelled}{command}`" in text for text in (answer, *sent))
+    play.approver.says(number, f"/{command}")
+    draft = play.author.pull_of("drafts/apps/mine/upgrade")
+    play.rests()
+    branch = "drafts/apps/mine/upgrade"
+    assert 'size: "9"' in play.author.reads("apps/mine/settings.yaml", branch)
+    kptfile = play.author.reads("apps/mine/Kptfile", branch)
+    assert GONE not in kptfile
+    assert play.author.tags()["net/core/v2"] in kptfile
+    own = "own.yaml: ConfigMap own: removed" in play.author.summary(draft.number)
+    assert own == (strategy == "force-delete-replace")

@@ -32,7 +32,7 @@ from bot.upstream.bounded import Done, GitCallLimits, TooMuchError, TooSlowError
 from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, FetchCommands, Way
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
-from cadlib.update.upstream import Fetch, Fetched
+from cadlib.update.upstream import Fetch, Fetched, GoneError
 from lifecycle import names
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.references import candidates
@@ -325,7 +325,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _unknown(repo: str, ref: str) -> PackageError:
-    return PackageError(
+    return GoneError(
         Place(),
         f'Unknown ref "{ref}": unknown revision or path not in the working tree',
         f'Please verify that the reference exists in upstream repo "{repo}"',

@@ -6,7 +6,8 @@ from typing import TypeVar
 from bot.cli import progress, terminal
 from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.pkg import listed
-from cadlib.update.upstream import Answer, Fetch, ProgressMessage, Step
+from cadlib.errors import PackageError
+from cadlib.update.upstream import Answer, Fetch, ProgressMessage, Step, resume
 
 T = TypeVar("T")
 
@@ -17,10 +18,10 @@ def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -
     Raises:
         PackageError: What it raises, or a package cannot be fetched.
     """
-    answer: Answer = None
+    answer: Answer | PackageError = None
     while True:
         try:
-            step = steps.send(answer)
+            step = resume(steps, answer)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -28,7 +29,10 @@ def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -
         match step:
             case Fetch(repo):
                 progress.at(f"fetching from {repo}")
-                answer = listed.fetch(step, repositories)
+                try:
+                    answer = listed.fetch(step, repositories)
+                except PackageError as error:
+                    answer = error
                 progress.at("bringing the two sides together")
             case ProgressMessage(text):
                 terminal.say(text, err=True)

@@ -15,7 +15,7 @@ from cadlib.errors import PackageError
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome, FunctionCall
-from cadlib.update.upstream import Fetch, Fetched
+from cadlib.update.upstream import Fetch, Fetched, GoneError
 from lifecycle.drafting.make import DraftInputs
 from lifecycle.facts.drafts import DraftRequest
 
@@ -123,7 +123,7 @@ def read_fetch(frame: Frame) -> Fetch:
 def fetched(came: Fetched | PackageError) -> tuple[FrameKind, bytes, int, Iterator[bytes]]:
     """What was fetched, or why nothing was: kind, values, and how many bytes follow in parts."""
     if isinstance(came, PackageError):
-        told = pickle.dumps((came.place, came.problem, came.fix))
+        told = pickle.dumps((isinstance(came, GoneError), came.place, came.problem, came.fix))
         return FrameKind.NOT_FETCHED, told, 0, iter(())
     blobs: dict[bytes, int] = {}
     files = _listed(came.files, blobs)
@@ -136,7 +136,8 @@ def read_fetched(frame: Frame) -> Fetched | PackageError:
     """Read what was fetched, in the worker: the bot is trusted."""
     values = pickle.loads(frame.values)  # noqa: S301
     if frame.kind is FrameKind.NOT_FETCHED:
-        return PackageError(*values)
+        gone, *told = values
+        return GoneError(*told) if gone else PackageError(*told)
     commit, ref, files, sizes = values
     return Fetched(_unlisted(files, _blobs(frame, sizes)), commit, ref)
 

@@ -143,8 +143,9 @@ def test_a_commit_that_no_branch_has_any_more(remote: Remote, tmp_path: Path) ->
     assert refused(lambda: get(remote, tmp_path, gone)) == (
         UpstreamFault.MISSING,
         f"{remote.url}//net/core has no commit {gone[:12]} any more: its branch was rewritten, or"
-        " is gone. Name a tag or branch that is there now; if `upstreamLock.git` of the Kptfile"
-        " names the commit, write the one there that comes nearest to it.",
+        " is gone. Name a tag or branch that is there now; if `upstreamLock.git` of a Kptfile"
+        " names the commit, upgrade that package with `--strategy` copy-merge or"
+        " force-delete-replace.",
     )
 
 
@@ -159,8 +160,9 @@ def test_a_commit_of_a_strangers_fork(remote: Remote, tmp_path: Path) -> None:
     assert refused(lambda: get(remote, tmp_path, evil)) == (
         UpstreamFault.MISSING,
         f"{remote.url}//net/core has no commit {evil[:12]} any more: its branch was rewritten, or"
-        " is gone. Name a tag or branch that is there now; if `upstreamLock.git` of the Kptfile"
-        " names the commit, write the one there that comes nearest to it.",
+        " is gone. Name a tag or branch that is there now; if `upstreamLock.git` of a Kptfile"
+        " names the commit, upgrade that package with `--strategy` copy-merge or"
+        " force-delete-replace.",
     )
 
 

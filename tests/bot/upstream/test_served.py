@@ -457,8 +457,9 @@ async def test_a_commit_of_a_strangers_fork_is_not_of_the_repository(stage: Stag
     assert await stage.refused(f"acme/blueprints//net/core@{evil}") == (
         UpstreamFault.MISSING,
         f"acme/blueprints//net/core has no commit {evil[:12]} any more: its branch was rewritten,"
-        " or is gone. Name a tag or branch that is there now; if `upstreamLock.git` of the Kptfile"
-        " names the commit, write the one there that comes nearest to it.",
+        " or is gone. Name a tag or branch that is there now; if `upstreamLock.git` of a Kptfile"
+        " names the commit, upgrade that package with `--strategy` copy-merge or"
+        " force-delete-replace.",
     )
 
 

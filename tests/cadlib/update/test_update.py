@@ -437,3 +437,68 @@ def test_modes_are_merged_beside_contents() -> None:
     steps = update(local, name="app", ref="v2")
     updated = Served({("up", "v1"): {"run.sh": "1"}, ("up", "v2"): {"run.sh": "2"}}).run(steps)
     assert updated.changes["run.sh"] == Entry(b"2", EXECUTABLE)
+
+
+GONE = kptfile("app", upstream="up@v1", lock="up@v0")
+"""Upstream has no v0 any more."""
+
+
+@pytest.mark.parametrize("strategy", ["resource-merge", "fast-forward"])
+def test_without_its_origin_a_merge_is_refused_with_what_needs_none(strategy: str) -> None:
+    """The short-cut: take what is here as the origin, so that nothing of it is kept."""
+    local = {"Kptfile": GONE, "a.yaml": config_map("a", x="mine")}
+    up = {("up", "v2"): {"a.yaml": config_map("a", x="2")}}
+
+    with pytest.raises(
+        PackageError,
+        match=r"no c0ffee7630.* in up.*--strategy force-delete-replace.*--strategy copy-merge",
+    ):
+        _update(local, up, strategy=strategy)
+
+
+@pytest.mark.parametrize("strategy", ["force-delete-replace", "copy-merge"])
+def test_what_takes_upstream_as_it_is_needs_no_origin(strategy: str) -> None:
+    """The short-cuts: kpt's, which fetches the origin all the same; to forget the pipeline of the
+    new version; a copy that takes away what is only here."""
+    pipeline = "pipeline:\n  mutators:\n  - image: set-labels:v0.2\n    configMap: {tier: TIER}\n"
+    local = {
+        "Kptfile": GONE + pipeline.replace("TIER", "old"),
+        "a.yaml": config_map("a", x="mine"),
+        "own.yaml": config_map("own", y="1"),
+    }
+    up = {
+        ("up", "v2"): {
+            "Kptfile": kptfile("up", more=pipeline.replace("TIER", "new")),
+            "a.yaml": config_map("a", x="2"),
+        }
+    }
+
+    after, updated = _update(local, up, strategy=strategy)
+
+    assert after["a.yaml"] == config_map("a", x="2")
+    assert ("own.yaml" in after) == (strategy == "copy-merge")
+    assert _lock(after["Kptfile"]) == f"v2 {commit('v2')}"
+    assert "tier: new" in after["Kptfile"]
+    assert "tier: old" not in after["Kptfile"]
+    assert read_kptfile(after["Kptfile"].encode()).name == "app"
+    told = ["a.yaml"] if strategy == "copy-merge" else []
+    assert [each.path for each in updated.conflicts if each.path != "Kptfile"] == told
+
+
+@pytest.mark.parametrize("strategy", ["force-delete-replace", "copy-merge"])
+def test_subpackages_of_their_own_go_on_without_the_origin_around_them(strategy: str) -> None:
+    """The short-cuts: one that both sides have counts as added by both, which is refused; one
+    that only this side has is taken away with the local changes."""
+    sub = {"sub/Kptfile": kptfile("sub", upstream="other@v1", lock="other@v1")}
+    mine = {"mine/Kptfile": kptfile("mine", upstream="other@v1", lock="other@v1")}
+    data = {"sub/b.yaml": config_map("b", x="1"), "mine/b.yaml": config_map("b", x="1")}
+    up = {
+        ("up", "v2"): {"sub/Kptfile": kptfile("sub", upstream="other@v2")},
+        ("other", "v1"): {"b.yaml": config_map("b", x="1")},
+        ("other", "v2"): {"b.yaml": config_map("b", x="2")},
+    }
+
+    after, _ = _update({"Kptfile": GONE, **sub, **mine, **data}, up, strategy=strategy)
+
+    assert after["sub/b.yaml"] == config_map("b", x="2")
+    assert after["mine/b.yaml"] == config_map("b", x="1")
