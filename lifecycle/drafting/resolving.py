@@ -1,10 +1,11 @@
 """`resolve`: one conflict of an upgrade gets the value of the other side, or another one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cadlib import yaml
 from cadlib.diff.fields import HIDDEN
+from cadlib.errors import PackageError
 from cadlib.merge.conflicts import ABSENT, COMMENT, NOT_WRITTEN, Absent, Conflict, Side
 from cadlib.merge.elements import Known
 from cadlib.merge.pieces import pieces
@@ -70,7 +71,8 @@ def resolve(
     if number_of is None:
         raise texts.conflict_gone(conflict.path)
     here = stream.documents[number_of].value
-    path, there = _placed(path, conflict, here, _value_before(of, conflict))
+    before = _document_of(of.before, conflict)
+    path, there = _placed(path, conflict, here, before.value if before else None)
     if conflict.reason == COMMENT:
         data = _commented(stream, number_of, path, sides.get(wanted))
         return {} if data == entry.data else {conflict.path: Entry(data, entry.mode)}
@@ -81,7 +83,12 @@ def resolve(
     if not there and isinstance(new, Absent):
         return {}
     changed = _put(here, path, new, conflict.path, anew=not there)
-    data = yaml.edit(stream, {number_of: changed})
+    lent = _document_of(of.theirs if wanted == UPSTREAM else of.before, conflict)
+    if lent is None or wanted not in sides:
+        data = yaml.edit(stream, {number_of: changed})
+    else:
+        inside = _inside(lent, conflict, before) if there else {}
+        data = _as_lent(stream, number_of, changed, path, lent, inside)
     return {} if data == entry.data else {conflict.path: Entry(data, entry.mode)}
 
 
@@ -168,12 +175,12 @@ def _at(value: Value, path: FieldPath) -> Value:
     return value
 
 
-def _value_before(of: ConflictedPackage, conflict: Conflict) -> Value:
-    """The resource as it was before the upgrade, whose lists positions in a conflict are of."""
-    entry = of.before.get(conflict.path)
+def _document_of(files: Files, conflict: Conflict) -> yaml.Document | None:
+    """The resource as one side has it; None where that has none there."""
+    entry = files.get(conflict.path)
     stream = None if entry is None else yaml.read(entry.data, path=conflict.path)
     found = None if stream is None else _document(stream, conflict.resource)
-    return None if stream is None or found is None else stream.documents[found].value
+    return None if stream is None or found is None else stream.documents[found]
 
 
 def _commented(stream: yaml.Stream, number: int, path: FieldPath, comment: Side) -> bytes:
@@ -197,6 +204,49 @@ def _commented(stream: yaml.Stream, number: int, path: FieldPath, comment: Side)
     if not isinstance(comment, Absent):
         comments[path] = str(comment)
     return yaml.edit(stream, {number: document.value}, comments={number: comments})
+
+
+def _inside(
+    lent: yaml.Document, conflict: Conflict, before: yaml.Document | None
+) -> Mapping[FieldPath, str]:
+    """The line comments inside a field as a side has it, by what follows the path of the field."""
+    wanted = yaml.parse_field(conflict.field)
+    try:
+        path, _ = _placed(wanted, conflict, lent.value, before.value if before else None)
+    except PackageError:
+        return {}
+    end = len(path)
+    return {at[end:]: text for at, text in lent.comments.items() if at[:end] == path != at}
+
+
+def _as_lent(
+    stream: yaml.Stream,
+    number: int,
+    value: Value,
+    path: FieldPath,
+    lent: yaml.Document,
+    inside: Mapping[FieldPath, str],
+) -> bytes:
+    """The text of a file with a value of a side, and with what that side says beside it.
+
+    Args:
+        stream: The file.
+        number: The position of the resource in it.
+        value: The resource as it is to be.
+        path: The field that is the side's.
+        lent: The resource as the side has it.
+        inside: Its line comments inside the field.
+    """
+    like, end = {number: (lent,)}, len(path)
+    if not isinstance(_at(value, path), dict | list):
+        return yaml.edit(stream, {number: value}, like=like)
+    said = stream.documents[number].comments
+    others = {at: text for at, text in said.items() if at[:end] != path or at == path}
+    comments = {number: others | {(*path, *at): text for at, text in inside.items()}}
+    try:
+        return yaml.edit(stream, {number: value}, like=like, comments=comments)
+    except yaml.EditError:  # one has no place, such as inside braces
+        return yaml.edit(stream, {number: value}, like=like)
 
 
 def _placed(

@@ -1,5 +1,6 @@
 """`/resolve` where more than a field conflicts: whole files, whole resources, and the Kptfile."""
 
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -346,3 +347,26 @@ def test_a_file_that_comes_back_takes_no_other_with_it(file: str, there: str) ->
     upgraded = Upgraded(base, here, theirs)
     assert "one name" in upgraded.resolve("upstream").problem
     assert upgraded.files[there].data == b"9\n"
+
+
+def rows(rng: random.Random, side: str) -> list[str]:
+    """Elements of a list that nothing tells apart: words that repeat, some with a comment."""
+    words = [rng.choice("aab") for _ in range(rng.randint(1, 4))]
+    return [f"{word} # {side}{n}" if rng.random() < 0.5 else word for n, word in enumerate(words)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_whole_list_comes_with_the_comments_of_its_side(seed: int) -> None:
+    """The short-cut writes the values of the side, and leaves the comments of the other one beside
+    what is not there any more, or none."""
+    rng = random.Random(seed)
+    lists = [[*rows(rng, side), side] for side in ("base", "here", "upstream")]
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: r}\nspec:\n  args:\n"
+    shown = [head + "".join(f"  - {row}\n" for row in each) for each in lists]
+    base, here, theirs = (entries({"r.yaml": each}) for each in shown)
+    upgraded = Upgraded(base, here, theirs)
+    assert upgraded.came.conflicts[0].field == "spec.args"
+
+    for side, text in (("local", shown[1]), ("upstream", shown[2]), ("local", shown[1])):
+        assert not upgraded.resolve(side).problem
+        assert upgraded.files["r.yaml"].data.decode() == text
