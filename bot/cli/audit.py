@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -37,6 +37,21 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
+def _known(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse the name of no action: nothing would be found, as if nothing had been done."""
+    if not given:
+        return given
+    # Heavy, and not needed for --help.
+    from bot.store.values import BEGAN, TRY_AGAIN
+    from lifecycle.actions import Action
+
+    names = sorted([BEGAN, TRY_AGAIN, *(each.KIND.name for each in get_args(Action))])
+    for name in given:
+        if name not in names:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(names)}.")
+    return given
+
+
 @click.command(
     cls=StrictCommand,
     examples="""
@@ -58,7 +73,8 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     "actions",
     multiple=True,
     metavar="NAME",
-    help="Action, such as Merge; may be given several times.",
+    callback=_known,
+    help="Action, such as Merge; may be given several times. A wrong one is answered with all.",
 )
 @click.option(
     "--since",

@@ -21,7 +21,7 @@ from bot.http.login import Operator, form_of, is_same_origin
 from bot.http.ready import Readiness
 from bot.store.hints import OPERATOR, Hint
 from bot.store.port import Store
-from bot.store.values import StoreError
+from bot.store.values import TRY_AGAIN, StoreError
 from lifecycle import spelling
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class StatusPages:
             return PlainTextResponse(f"{error}\n", 400)
         asked = {"asked": [{"by": OPERATOR}], "values": {}, "outcome": "DONE"}
         try:
-            await self._store.audit.add(str(key), [("TryAgain", asked)], actor=OPERATOR)
+            await self._store.audit.add(str(key), [(TRY_AGAIN, asked)], actor=OPERATOR)
             await self._store.queue.wake(key, Hint(by=frozenset({OPERATOR})))
         except StoreError as error:
             return PlainTextResponse(f"{logs.redacted(str(error))}\n", 503)

@@ -23,6 +23,9 @@ itself refuses to delete a younger one, whoever asks (`AUDIT_PRUNED` in bot/stor
 BEGAN = "Began"
 """The action of an audit entry that is written before what it tells of is done."""
 
+TRY_AGAIN = "TryAgain"
+"""The action of the audit entry of an operator's retry."""
+
 LEASE = 9.0
 """Seconds that a worker has a key without renewing (docs/design.md, "Work"): nearly all that the
 death of a process costs those who wait for its work, which is to be less than ten."""

@@ -71,6 +71,16 @@ def ids(*args: str) -> list[int]:
     return [json.loads(line)["id"] for line in result.stdout.splitlines()]
 
 
+@pytest.mark.parametrize("word", ["merge", "Published", ""])
+def test_a_word_that_is_no_action_is_refused_with_all_that_are(word: str) -> None:
+    """The short-cut looks for it: "No entries." reads as if nothing had been merged."""
+    result = run("--action", "Merge", "--action", word)
+
+    assert result.exit_code
+    names = {each.KIND.name for each in get_args(Action)} | {"Began", "TryAgain"}
+    assert f"{word!r} is not one of {', '.join(sorted(names))}." in result.output
+
+
 FILTERS: dict[str, tuple[tuple[str, ...], list[int]]] = {
     "all, oldest first": ((), [1, 2, 3, 4, 5]),
     "of a repository by its name": (("--repository", "ACME/other"), [4]),
