@@ -40,8 +40,6 @@ from bot.vault import secrets_file
 from fnrunner import urls
 from lifecycle.identity import GITHUB, RepositoryId
 
-_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
-
 
 def settled(wanted: ProposalReference) -> ProposalReference:
     """Return a reference that knows whether it is of a merge request."""
@@ -61,18 +59,18 @@ async def place_of(wanted: ProposalReference, stack: AsyncExitStack, folder: Pat
     trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())
     mirrors = DiskMirrors(folder / "mirrors")
     stored = secrets_file(environ, state_folder(environ)).exists()
-    given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
-    if stored or any(environ.get(name) for name in given):
+    if stored or any(environ.get(name) for name in reaching_gitlab.GITHUB_BOTS):
         settings, name = github_of(wanted, reaching_gitlab.settings_of(environ))
         _same_forge(wanted, settings.github_api_url)
         look = _of_user if settings.github_token else _of_app
         return await look(settings, wanted, stack, mirrors, name)
     api = _api(wanted, environ)
-    token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
+    token = next((environ[name] for name in reaching_gitlab.GITHUB_TOKENS if environ.get(name)), "")
     if not token:
         raise CommandFailure(
             "no token to read the pull request with. Set GITHUB_TOKEN to a token that can read the"
-            " repository, or set the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …)"
+            " repository, or set the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …). For a"
+            " merge request of GitLab set GITLAB_TOKEN"
         )
     instance = environ.get("PORCHBOT_INSTANCE", "") or INSTANCE
     person = Onlooker(

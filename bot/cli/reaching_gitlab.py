@@ -30,6 +30,11 @@ from bot.variables import INSTANCE
 from bot.vault import secrets_file
 from fnrunner import urls
 
+GITHUB_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+GITHUB_BOTS = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
+_GITHUB = (*GITHUB_TOKENS, *GITHUB_BOTS, own_forges.GITHUB_API_URL)
+"""Variables by which somebody has to do with a GitHub."""
+
 _TOKEN = "GITLAB_TOKEN"  # noqa: S105 (a variable's name)
 _CA = "PORCHBOT_GITLAB_CA"
 _PERSONS = (GITLAB_URL, _CA)
@@ -37,8 +42,12 @@ _PERSONS = (GITLAB_URL, _CA)
 
 
 def is_there(wanted: ProposalReference, environ: Mapping[str, str]) -> bool:
-    """Whether a request is at a GitLab: by how it is named, or by where its clone came from."""
-    if wanted.merge:
+    """Whether a request is at a GitLab: by how it is named, or by where its clone came from.
+
+    Where nothing tells, by whose token is at hand: `#12` is how GitHub spells one, and of GitLab
+    alone nobody would have meant GitHub.
+    """
+    if wanted.merge or wanted.name.count("/") > 1:  # only groups nest
         return True
     urls = [GITLAB_SERVICE, environ.get(GITLAB_URL, "").strip()]
     if _is_bot(environ):
@@ -46,6 +55,8 @@ def is_there(wanted: ProposalReference, environ: Mapping[str, str]) -> bool:
         if settings.gitlabs and not settings.github:
             return True
         urls += [each.url for each in settings.gitlabs]
+    elif not wanted.origin and not any(environ.get(name, "").strip() for name in _GITHUB):
+        return bool(environ.get(_TOKEN, "").strip())
     return bool(wanted.origin) and any(_is_at(wanted.origin, url) for url in urls if url)
 
 

@@ -152,6 +152,33 @@ def test_gitlab_is_asked_where_the_environment_says(
     assert f"your token is for {here}, and !1 is at https://gitlab.com." in elsewhere.output
 
 
+@pytest.mark.parametrize("command", ["check", "impact"])
+def test_a_token_for_gitlab_alone_says_which_forge_is_meant(
+    person: pytest.MonkeyPatch, listener: Listener, command: str
+) -> None:
+    """Short-cuts: `#1` is asked of GitHub, for whose token everybody is asked then; or of GitLab,
+    though a token for GitHub is at hand as well. Groups nest at GitLab alone."""
+    person.setenv("GITLAB_TOKEN", "glpat-of-a-person")
+    person.setenv("PORCHBOT_GITLAB_URL", f"http://127.0.0.1:{listener.server_port}")
+
+    def asked(named: str) -> set[str]:
+        listener.sent.clear()
+        said = CliRunner().invoke(main, [command, named], prog_name="porchbot")
+        assert said.exit_code == 2
+        return {path.partition("?")[0] for path, _ in listener.sent}
+
+    assert asked("acme/net/blueprints#1") == {"/api/v4/users"}
+    person.setenv("PORCHBOT_GITHUB_API_URL", f"http://127.0.0.1:{listener.server_port}/api/v3")
+    assert asked("acme/blueprints#1") == {"/api/v3/repos/acme/blueprints"}
+    person.delenv("PORCHBOT_GITHUB_API_URL")
+    person.delenv("GITHUB_TOKEN")
+    assert asked("acme/blueprints#1") == {"/api/v4/users"}
+    person.delenv("GITLAB_TOKEN")
+    said = check("acme/blueprints#1").output
+    assert "Set GITHUB_TOKEN to" in said
+    assert "For a merge request of GitLab set GITLAB_TOKEN" in said
+
+
 @pytest.mark.parametrize("address", ["http://[", "https://github.corp:x/api/v3", "github.corp"])
 @pytest.mark.parametrize(
     "args", [["check", "a/b#1"], ["rpkg", "approve", "--repository", "a/b", "12"]]
