@@ -20,6 +20,7 @@ from cadlib.kptfile import reader as kptfile
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
+from cadlib.package.unseen import NAME
 from cadlib.render import pipeline as render
 from cadlib.render.calls import Step
 from cadlib.render.functions import Options
@@ -276,6 +277,8 @@ def _soften(finding: Finding, rules: Judging) -> Finding:
     steps = {f"{kind}[{n}]": each for kind in kinds for n, each in enumerate(kinds[kind])}
     spoke = steps.get(finding.guardrail)
     if spoke is None:
+        if finding.place.field == NAME and not finding.function:  # it cannot be applied at all
+            return replace(finding, severity=Severity.ERROR)
         # What is applied to a cluster would have been seen by no guardrail.
         hidden = finding.unseen and steps
         return replace(finding, severity=Severity.ERROR) if hidden else finding

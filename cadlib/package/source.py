@@ -17,7 +17,7 @@ from cadlib.package import files as packages
 from cadlib.package import otherwise
 from cadlib.package.files import Files
 from cadlib.package.ignore import Ignored
-from cadlib.package.unseen import missing, remarks, unreadable
+from cadlib.package.unseen import is_kustomization, missing, remarks, unreadable
 from cadlib.yaml import Document, FieldPath, Stream, Value
 from cadlib.yaml.bulk import Bulk, Serial
 from cadlib.yaml.tree import Alias, Map, Node, Seq
@@ -191,17 +191,6 @@ def unfit(value: Value) -> str:
     if not isinstance(value, dict):
         return "resource must have `apiVersion`, `kind`, and `name`"
     return f"resource must have `{lacks.partition(', ')[0]}`"
-
-
-def is_kustomization(path: str, value: Value) -> bool:
-    """Tell whether a document is a kustomization, which needs no name."""
-    if packages.name(path) in ("kustomization.yaml", "kustomization.yml", "Kustomization"):
-        return True
-    whole = value if isinstance(value, dict) else {}
-    version = str(whole.get("apiVersion") or "")
-    return version.startswith("kustomize.config.k8s.io") or (
-        not version and whole.get("kind") == "Kustomization"
-    )
 
 
 def ref(value: Value) -> ResourceRef:

@@ -11,6 +11,8 @@ What tools make of a file, and functions do not
   its kind ends with List, what is in it need not say its own kind. kpt hands it to functions as
   one resource (kyaml's LocalPackageReader does not unwrap), and so does Gatekeeper's `gator`;
   kubeconform looks into a `List`.
+- `kubectl apply` refuses a resource whose name is empty, a number or a list (tried). So does kpt,
+  but for numbers, true and false, which it reads as texts.
 - `kubectl create` makes a resource that has a `generateName` and no name.
 - `kubectl apply` reads a file document by document and applies those before one that is broken; in
   a file that begins with `{`, object by object.
@@ -41,6 +43,8 @@ BESIDE = (
     " `kubectl apply` would apply it"
 )
 
+NAME = "metadata.name"
+
 _APART = "Write each of its resources as a document of its own"
 _NO_SCALARS = "Write resources into the file, or name it in .krmignore"
 _NAMED = "Give it a name"
@@ -54,7 +58,7 @@ def missing(value: Value) -> str:
     parts = {
         "apiVersion": value.get("apiVersion"),
         "kind": value.get("kind"),
-        "metadata.name": _metadata(value).get("name"),
+        NAME: _metadata(value).get("name"),
     }
     return ", ".join(
         part for part, inner in parts.items() if not inner or not isinstance(inner, str)
@@ -64,6 +68,17 @@ def missing(value: Value) -> str:
 def is_scalar(document: Document) -> bool:
     """Tell whether a document is a scalar, which is refused; null is none."""
     return isinstance(document.root, Scalar) and document.value is not None
+
+
+def is_kustomization(path: str, value: Value) -> bool:
+    """Tell whether a document is a kustomization, which needs no name."""
+    if packages.name(path) in ("kustomization.yaml", "kustomization.yml", "Kustomization"):
+        return True
+    whole = value if isinstance(value, dict) else {}
+    version = str(whole.get("apiVersion") or "")
+    return version.startswith("kustomize.config.k8s.io") or (
+        not version and whole.get("kind") == "Kustomization"
+    )
 
 
 def remarks(path: str, stream: Stream) -> Iterator[Finding]:
@@ -81,10 +96,10 @@ def remarks(path: str, stream: Stream) -> Iterator[Finding]:
             problem = "wrong node kind: expected MappingNode but got ScalarNode"
             yield Finding(message=problem, severity=Severity.ERROR, place=at, fix=_NO_SCALARS)
         elif isinstance(value, dict):
-            yield from _remarks(value, at)
+            yield from _remarks(value, at, document)
 
 
-def _remarks(value: dict[str, Value], at: Place) -> Iterator[Finding]:
+def _remarks(value: dict[str, Value], at: Place, document: Document) -> Iterator[Finding]:
     lacks = missing(value)
     if _holds_resources(value):
         yield _unseen(NAMELESS_LIST if lacks else NAMED_LIST, at, _APART)
@@ -92,12 +107,31 @@ def _remarks(value: dict[str, Value], at: Place) -> Iterator[Finding]:
         if _metadata(value).get("generateName"):
             yield _unseen(GENERATED, at, _NAMED)
             return
+        if lacks == NAME and "name" in _metadata(value) and not is_kustomization(at.path, value):
+            line = document.line(("metadata", "name"))
+            yield _misnamed(value, Place(at.path, line, NAME))
+            return
         yield Finding(
             message=f"{value['kind']} without {lacks}: no function sees it",
             severity=Severity.INFO,
             place=at,
             fix="Give it a name if it is a resource",
         )
+
+
+def _misnamed(value: Mapping[str, Value], at: Place) -> Finding:
+    """Return the finding for a resource whose name is written, and none: it is meant to be one."""
+    name = _metadata(value)["name"]
+    is_what = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    what = "empty" if name in ("", None) else is_what.get(type(name), "a mapping")
+    quoted = isinstance(name, bool | int | float)
+    return Finding(
+        message=f"the name of this {value['kind']} is {what}, and not a text: no function sees it,"
+        " and `kubectl apply` refuses it",
+        severity=Severity.WARNING,
+        place=at,
+        fix="Put it in quotes" if quoted else _NAMED,
+    )
 
 
 def unreadable(error: PackageError, path: str, data: bytes) -> Iterator[Finding]:

@@ -20,7 +20,8 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.reader import KptfileError, PipelineFunction
 from cadlib.package import files as packages
-from cadlib.package.source import ParsedPackage, Resource, is_kustomization, unfit
+from cadlib.package.source import ParsedPackage, Resource, unfit
+from cadlib.package.unseen import is_kustomization
 from cadlib.yaml import Document, Value, digits
 
 if TYPE_CHECKING:

@@ -341,3 +341,19 @@ def test_an_upstream_that_nobody_can_read_blocks(guardrails: tuple[GuardrailFunc
     assert [(each.place.path, each.place.line) for each in verdict.blocking] == [
         ("net/core/Kptfile", 4)
     ]
+
+
+@pytest.mark.parametrize("guardrails", [(), (WARNS,)])
+def test_a_resource_whose_name_is_none_is_not_published(
+    guardrails: tuple[GuardrailFunction, ...],
+) -> None:
+    """Short-cut refused: no function sees it, so that nothing is wrong with it; then nobody can
+    apply the package."""
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 5\n"
+
+    verdict = judged(Policy(validators=guardrails), more={"a.yaml": text})
+
+    assert [str(each) for each in verdict.blocking] == [
+        "net/core/a.yaml:4, metadata.name: the name of this ConfigMap is a number, and not a text:"
+        " no function sees it, and `kubectl apply` refuses it. Put it in quotes."
+    ]

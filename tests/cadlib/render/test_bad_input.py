@@ -235,6 +235,37 @@ def test_what_is_no_resource_passes_untouched() -> None:
     ]
 
 
+NAMES: dict[str, tuple[str, str]] = {
+    # What is written, and what is said of it.
+    "nothing": ("", "empty"),
+    "an empty text": ("''", "empty"),
+    "null": ("null", "empty"),
+    "a number": ("5", "a number"),
+    "a number with a point": ("1.5", "a number"),
+    "a truth value": ("true", "true or false"),
+    "a list": ("[a]", "a list"),
+    "a mapping": ("{a: b}", "a mapping"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_a_name_that_is_written_and_is_none_is_told(case: str) -> None:
+    """The short-cuts: to pass over it as something that is no resource; to refuse what has no name
+    at all, as files of other tools."""
+    written, what = NAMES[case]
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {{a: b}}\n  name: {written}\n"
+    kustomization = f"apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n{text[31:]}"
+    run = drive(tree(Kptfile=pipeline("l"), a_yaml=text, k_yaml=kustomization))
+
+    mend = "Put it in quotes" if what in ("a number", "true or false") else "Give it a name"
+    assert run.texts == [
+        f"warning: a.yaml:5, metadata.name: the name of this ConfigMap is {what}, and not a text:"
+        f" no function sees it, and `kubectl apply` refuses it. {mend}.",
+        "info: k.yaml:1: Kustomization without metadata.name: no function sees it."
+        " Give it a name if it is a resource.",
+    ]
+
+
 def test_all_that_is_wrong_is_said_at_once() -> None:
     run = drive(
         tree(
