@@ -3,12 +3,10 @@
 Topics and consents are known for five minutes: some of these scenes wait for longer than that.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.git.port import GitRefusedError
-from bot.sandbox.errors import RefusedError
 from bot.sandbox.records.repository import Pull
 from tests.simulation import beyond, catalog
 from tests.simulation.beyond import (
@@ -23,11 +21,10 @@ from tests.simulation.beyond import (
     Zones,
 )
 from tests.simulation.deeds import scenes
-from tests.simulation.forge_people import Actor
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import writer
 from tests.simulation.moves_variants import of_variants, package_of, wish
-from tests.simulation.scenes_variants import Play
+from tests.simulation.scenes_elsewhere import Elsewhere
 from tests.simulation.setting import ADMIN, CONFIG, MAIN, WRITERS
 from tests.simulation.variants import SHOP
 
@@ -40,7 +37,7 @@ SHORT, LONG = 25.0, 400.0
 """Seconds for what is told by a webhook, and for what is not."""
 
 
-class Around(Play):
+class Around(Elsewhere):
     """A history with another repository, and what is often done there.
 
     Args:
@@ -50,26 +47,8 @@ class Around(Play):
     def __init__(self, s: "Simulation") -> None:
         if s.neighbour is None or not s.begun:
             raise ImpossibleError
-        self.there = s.neighbour
+        self.there, self.repo = s.neighbour, s.neighbour.repo
         super().__init__(s)
-
-    def act(self, who: str) -> Actor:
-        """What somebody does there."""
-        return self.s.forge.act(who, self.there.repo)
-
-    def does(self, act: Callable[[], object]) -> None:
-        """Somebody does something at the forge, which may refuse that."""
-        try:
-            super().does(act)
-        except (RefusedError, GitRefusedError):
-            raise ImpossibleError from None
-
-    def changes(self, act: Callable[[], object]) -> None:
-        """Somebody changes something of the other repository, or a topic."""
-        self.does(act)
-        self.there.changed()
-        if self.s.catalog is not None:
-            self.s.catalog.changed()
 
     def puts(self, files: Mapping[str, bytes | None]) -> None:
         """The owner pushes files there, where they say something else."""

@@ -4,19 +4,15 @@ It publishes, lets its text be used and takes that back, is shown and hidden, re
 the App is taken out of it; what is made of it here is a pull request like any other.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bot.git.port import GitRefusedError
-from bot.sandbox.errors import RefusedError
 from tests.simulation import catalog
 from tests.simulation.catalog import CAST, FAR, MADE, REACHING, RULE
 from tests.simulation.deeds import scenes
-from tests.simulation.forge_people import Actor
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves_variants import package_of
 from tests.simulation.scenery import rules_of
-from tests.simulation.scenes_variants import Play
+from tests.simulation.scenes_elsewhere import Elsewhere
 from tests.simulation.setting import ADMIN, CONFIG, LETS_IN, MAIN, NAMED, WRITERS
 
 if TYPE_CHECKING:
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
 SCENES = scenes()
 
 
-class Shelf(Play):
+class Shelf(Elsewhere):
     """A history with a second repository, and what is often done there.
 
     Args:
@@ -36,28 +32,11 @@ class Shelf(Play):
         if s.catalog is None or not s.begun:
             raise ImpossibleError
         self.s, self.hands, self.catalog = s, s.hands, s.catalog
+        self.repo = s.catalog.repo
         if not self.catalog.stood.published:
             self.publishes()
         if not self.hands.chance(0.2):
             self.wants()
-
-    def act(self, who: str) -> Actor:
-        """What somebody does in the catalog."""
-        return self.s.forge.act(who, self.catalog.repo)
-
-    def does(self, act: Callable[[], object]) -> None:
-        """Somebody does something at the forge, which may refuse that."""
-        try:
-            super().does(act)
-        except (RefusedError, GitRefusedError):
-            raise ImpossibleError from None
-
-    def changes(self, act: Callable[[], object]) -> None:
-        """Somebody changes something of the catalog."""
-        self.does(act)
-        self.catalog.changed()
-        if self.s.neighbour is not None:
-            self.s.neighbour.changed()
 
     def writes_there(self, path: str, text: bytes | None) -> None:
         """The owner pushes a file to the catalog."""

@@ -98,9 +98,8 @@ class CommandFunctionRunner:
 
     def _there(self) -> "ImageFunctionRunner":
         if self._elsewhere is None:
-            from bot.cli.fn.elsewhere import (
-                ImageFunctionRunner,  # a second to read, and few need it
-            )
+            # A second to read, and few need it.
+            from bot.cli.fn.elsewhere import ImageFunctionRunner
 
             self._elsewhere = ImageFunctionRunner(self._wanted)
         return self._elsewhere
