@@ -27,21 +27,23 @@ from bot.sandbox.rules.queues import MergeQueues
 from bot.sandbox.rules.reviews import Reviews
 from bot.sandbox.rules.talk import Talk
 
+# Those of app-manifest.yml, which a test compares; the sandbox forge reads nothing of the bot's.
 _DEFAULT_EVENTS = (
     "check_run",
     "check_suite",
-    "create",
-    "delete",
     "issue_comment",
+    "issues",
     "merge_group",
     "pull_request",
     "pull_request_review",
     "push",
+    "repository",
     "status",
 )
 _DEFAULT_PERMISSIONS = {
     "checks": "write",
     "contents": "write",
+    "deployments": "write",
     "issues": "write",
     "members": "read",
     "merge_queues": "read",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.forges.github import manifest
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.rules import manifests
 from bot.sandbox.rules.manifests import CODE_LIFE
@@ -75,3 +76,13 @@ def test_an_organization_is_its_owners(forge: SandboxForge) -> None:
     with pytest.raises(RefusedError, match="401"):
         manifests.owner(state, None, "")
     assert manifests.owner(state, state.user("author"), "").login == "author"
+
+
+def test_an_app_has_by_default_what_the_bot_asks_for(forge: SandboxForge) -> None:
+    """The short-cut is a list of its own: a box that somebody ticks, and a new name, are found by
+    the next sweep alone wherever no events are named."""
+    app = forge.state.register_app("porchbot", "", owner="owner")
+
+    shipped = manifest.read()
+    assert set(app.events) == set(shipped["default_events"])
+    assert app.permissions == shipped["default_permissions"]
