@@ -172,7 +172,7 @@ class Worker:
         room, self._scheduling = asyncio.Semaphore(self._most), FairScheduling(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:
-            async with self._store.queue.listening() as woken:
+            async with self._store.queue.listening(self._name) as woken:
                 while True:
                     await room.acquire()
                     await self._start(room, woken)

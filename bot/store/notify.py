@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 
 from bot.store.database import Database
+from bot.store.statements import LISTENER
 from bot.store.values import StoreError
 from bot.tasks import end
 
@@ -44,12 +45,16 @@ class Notifications:
             self._telling = asyncio.create_task(self._notify())
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[asyncio.Event]:
+    async def listening(self, name: str) -> AsyncIterator[asyncio.Event]:
         """An event that is set whenever there may be work, from this process or another.
 
         A lost connection is made again; meanwhile only this process's own wakes set it.
+
+        Args:
+            name: Of the process. The database knows the connection by it, and ends it with the
+                process, so that others see at once who died.
         """
-        task = asyncio.create_task(self._listen())
+        task = asyncio.create_task(self._listen(LISTENER + name))
         try:
             yield self.woken
         finally:
@@ -60,11 +65,11 @@ class Notifications:
         with suppress(StoreError):  # the others look by themselves every second
             await self._database.ask(f"NOTIFY {CHANNEL}, '{self._name}'")
 
-    async def _listen(self) -> None:
+    async def _listen(self, connection_name: str) -> None:
         while True:
             with suppress(psycopg.OperationalError, psycopg.InterfaceError):
                 async with await psycopg.AsyncConnection.connect(
-                    self._database.url, autocommit=True, application_name="porchbot listen"
+                    self._database.url, autocommit=True, application_name=connection_name
                 ) as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     self.woken.set()  # what was said before we listened

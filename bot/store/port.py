@@ -79,8 +79,9 @@ class Queue(Protocol):
         """Take a due key: whose turn it is, then the highest priority, then who waited longest.
 
         Args:
-            owner: Name of this one take.
-            lease: Seconds until somebody else may take it.
+            owner: Name of the process, "/", and a name of this one take.
+            lease: Seconds until somebody else may take it; five ninths of that where the process
+                does not listen (any more): it died, or has lost the database.
             order: Which repositories are to come last, or not at all.
 
         Returns:
@@ -144,10 +145,14 @@ class Queue(Protocol):
     async def forget(self, days: float = KEPT_DAYS) -> int:
         """Delete keys that nobody has wanted for longer; returns how many."""
 
-    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+    def listening(self, name: str) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set whenever there may be work, from this process or another.
 
         A lost connection is made again; meanwhile only this process's own wakes set it.
+
+        Args:
+            name: Of the process, unlike any other's: while it listens, what it took is its own for
+                the whole of its lease.
         """
 
 

@@ -26,6 +26,7 @@ from bot.store.statements import (
 from bot.store.values import (
     KEPT_DAYS,
     LEASE,
+    SILENT,
     UNORDERED,
     Backlog,
     Failing,
@@ -68,6 +69,7 @@ class PostgresQueue:
             {
                 "owner": owner,
                 "lease": lease,
+                "silent": lease * SILENT / LEASE,
                 "ranks": as_json(order.ranks),
                 "full": sorted(order.full),
             },
@@ -131,8 +133,8 @@ class PostgresQueue:
         gone = await self._database.ask(FORGET, {"seconds": days * 86400}, longest=LONG)
         return len(gone)
 
-    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
-        return self._notifications.listening()
+    def listening(self, name: str) -> AbstractAsyncContextManager[asyncio.Event]:
+        return self._notifications.listening(name)
 
     async def _wake(self, wakes: Mapping[Key, Hint], after: float) -> None:
         keys, hints, priorities = columns(wakes)

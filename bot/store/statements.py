@@ -10,6 +10,9 @@ from psycopg.sql import SQL, Composable
 
 from bot.store.hints import MOST_PRESSED, MOST_TRACES
 
+LISTENER = "porchbot "
+"""What the database calls the connection by which a process listens, before its name."""
+
 _SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
   OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
 
@@ -55,6 +58,14 @@ SELECT times, (SELECT count(*) FROM woken) FROM stored
 _PLACE = SQL("split_part(key, ':', 1) || ':' || split_part(key, ':', 2)")
 """As `bot.keys.place_of`."""
 
+# The connections of all backends are read only for what was not renewed for long.
+_FREE = SQL("""(lease IS NULL OR lease <= now()
+  OR (lease <= now() + make_interval(secs => %(silent)s)
+    AND NOT EXISTS (SELECT FROM pg_stat_activity
+      WHERE application_name = {listener} || split_part(owner, '/', 1))))""").format(
+    listener=LISTENER
+)
+
 # Ranks and places that are full come from whoever takes: to count here who has how much would cost
 # more than the rest of the statement.
 TAKE = (
@@ -63,7 +74,7 @@ UPDATE work SET owner = %(owner)s, lease = now() + make_interval(secs => %(lease
 WHERE key = (
   SELECT key FROM work
   WHERE wanted > seen AND due <= now()
-    AND (lease IS NULL OR lease <= now())
+    AND {free}
     AND (held IS NULL OR held <= now())
     AND ({place}) <> ALL (%(full)s::text[])
   ORDER BY coalesce((%(ranks)s::jsonb -> ({place}))::int, 0), priority DESC, due, key
@@ -72,7 +83,7 @@ WHERE key = (
 RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float,
   CASE WHEN tries > 0 THEN coalesce(extract(epoch FROM now() - failing), 0) ELSE 0 END::float
 """)
-    .format(place=_PLACE)
+    .format(free=_FREE, place=_PLACE)
     .as_string()
 )
 

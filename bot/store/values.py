@@ -30,6 +30,10 @@ LEASE = 9.0
 """Seconds that a worker has a key without renewing (docs/design.md, "Work"): nearly all that the
 death of a process costs those who wait for its work, which is to be less than ten."""
 
+SILENT = 4.0
+"""Seconds before the end of its lease at which a key is no more that of a process which has no
+connection to the database: it has not renewed it twice by then (docs/design.md, "Work")."""
+
 CLAIM = 15.0
 """Seconds for which a claim stands: as long as forges may show late what was written."""
 

@@ -324,6 +324,28 @@ async def test_a_lease_keeps_others_away_until_it_ends(stored: Stored) -> None:
     assert (after.key, after.owner) == (str(KEY), "two")
 
 
+async def test_what_a_process_had_is_taken_early_once_it_listens_no_more(stored: Stored) -> None:
+    """Short-cuts: the whole lease is waited for, whoever died; whoever is late with renewing, for
+    its machine is slow, loses what it is at.
+    """
+    queue = stored.store.queue
+    lease = 4500
+    async with queue.listening("one") as heard:
+        await asyncio.wait_for(heard.wait(), 60)
+        await queue.wake(KEY)
+        assert await queue.take("one/1", lease) is not None
+        await stored.an_hour_passes()  # a fifth of it is left
+        assert await queue.take("two/1", lease) is None
+        assert await queue.renew(["one/1"], lease) == {"one/1"}
+
+    assert await queue.take("two/1", lease) is None  # as fresh as that of one who connects anew
+    await stored.an_hour_passes()
+    async with asyncio.timeout(60):  # until the database has noticed
+        while (taken := await queue.take("two/1", lease)) is None:
+            await asyncio.sleep(0.02)
+    assert (taken.key, taken.owner) == (str(KEY), "two/1")
+
+
 async def test_what_is_given_back_may_be_taken_at_once(stored: Stored) -> None:
     queue = stored.store.queue
     await queue.wake(KEY, Hint(comments=frozenset({1})))
@@ -454,7 +476,7 @@ async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> 
 async def test_who_listens_hears_of_work(stored: Stored) -> None:
     """The short-cut sets the event for wakes alone: what is put off or given back waits."""
     queue = stored.store.queue
-    async with queue.listening() as woken:
+    async with queue.listening("one") as woken:
 
         async def heard() -> bool:
             was = woken.is_set()

@@ -14,6 +14,7 @@ from bot.store.hints import MOST_PRESSED, MOST_TRACES, NOTHING, Hint, HintJSON, 
 from bot.store.values import (
     KEPT_DAYS,
     LEASE,
+    SILENT,
     UNORDERED,
     Backlog,
     Failing,
@@ -88,7 +89,7 @@ class MemoryQueue:
         self._rows: dict[str, Row] = {}
         self.passed_over: frozenset[str] = frozenset()
         self.stood: Mapping[str, float] = {}
-        self._listeners: list[asyncio.Event] = []
+        self._listeners: list[tuple[str, asyncio.Event]] = []
 
     async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
         await self.wake_all({key: hint}, after=after)
@@ -122,12 +123,13 @@ class MemoryQueue:
     ) -> Taken | None:
         await self._statements.begin()
         now, full = self._statements.seconds(), order.full
+        silent = lease * SILENT / LEASE
         ready = [
             (order.ranks.get(place_of(k), 0), -r.priority, self.stood.get(k, r.due), k)
             for k, r in self._rows.items()
             if r.due <= now  # most are not: it is asked first
             and r.is_wanted
-            and r.opens <= now
+            and self._opens(r, silent) <= now
             and k not in self.passed_over
             and not (full and place_of(k) in full)
         ]
@@ -257,21 +259,27 @@ class MemoryQueue:
         now = self._statements.seconds()
         return tuple(_rested(name, rows, now) for name, rows in sorted(found.items()))
 
-    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
-        return self._listening()
+    def listening(self, name: str) -> AbstractAsyncContextManager[asyncio.Event]:
+        return self._listening(name)
 
     @asynccontextmanager
-    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+    async def _listening(self, name: str) -> AsyncIterator[asyncio.Event]:
         event = asyncio.Event()
         event.set()  # what was said before anybody listened
-        self._listeners.append(event)
+        self._listeners.append((name, event))
         try:
             yield event
         finally:
-            self._listeners.remove(event)
+            self._listeners.remove((name, event))
+
+    def _opens(self, row: Row, silent: float) -> float:
+        """From when on a row may be taken."""
+        process = (row.owner or "").partition("/")[0]
+        listens = any(name == process for name, _ in self._listeners)
+        return max(row.due, row.held, row.lease if listens else row.lease - silent)
 
     def _tell(self) -> None:
-        for event in self._listeners:
+        for _, event in self._listeners:
             event.set()
 
     def _tell_if_wanted(self, row: Row) -> None:

@@ -233,7 +233,7 @@ class _Part:
 
         return call
 
-    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+    def listening(self, name: str) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event of the loop of the history."""
         return self._listening()
 

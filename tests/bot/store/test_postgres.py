@@ -224,7 +224,7 @@ async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> Non
     async with (
         PostgresStore(database_url, patience=60) as here,
         PostgresStore(database_url, patience=60) as there,
-        there.queue.listening() as woken,
+        there.queue.listening("here") as woken,
     ):
         await woken.wait()  # its connection is made
         woken.clear()
