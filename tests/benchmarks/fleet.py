@@ -114,7 +114,8 @@ class Fleet:
             if process is None or process.poll() is None:
                 continue
             if process.pid not in self._killed:
-                self.deaths.append(f"{self.log(bot).name}: {process.returncode}")
+                last = self.log(bot).read_text(errors="replace").rstrip().rpartition("\n")[2]
+                self.deaths.append(f"{self.log(bot).name}: {process.returncode}, {last}")
             bot.kill_bot()
             with suppress(WaitedInVainError):  # it is not ready within the time, or ended again
                 self._start(bot)
