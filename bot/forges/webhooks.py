@@ -55,6 +55,8 @@ class Delivery:
         ignored: Why it wakes nothing, as a sentence; "" where it does.
         group: Number of the group whose webhook sent it: it counts if the repository is in there. 0
             for another webhook, which counts for the repository.
+        tells_renames: No event of its own tells everybody that a repository is called otherwise, so
+            that any one that calls it so does.
     """
 
     id: str
@@ -68,6 +70,7 @@ class Delivery:
     wakes: Mapping[Key, Hint]
     ignored: str = ""
     group: int = 0
+    tells_renames: bool = False
 
     def unproved(self) -> "Delivery":
         """It, with nothing that counts but where to look."""
@@ -84,6 +87,7 @@ class Delivery:
             body=body,
             repository=self.repository_id,
             forge=forge,
+            called=self.repository if self.tells_renames else "",
         )
 
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from bot.keys import Key
-from bot.sayable import as_json
+from bot.keys import Key, RepositoryKey
+from bot.sayable import as_json, sayable
 from bot.store.database import LONG, Database
-from bot.store.hints import Hint, traced
+from bot.store.hints import NOTHING, Hint, traced
 from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
 from bot.store.values import KEPT_DAYS, Delivered, StoreError
@@ -34,8 +34,11 @@ class PostgresDeliveries:
         self._turns = asyncio.Semaphore(turns)
 
     async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
-        keys, hints, priorities = columns(traced(wakes))
         about = delivery.repository
+        key = RepositoryKey(about) if about is not None and delivery.called else None
+        renamed = key if key is not None and key not in wakes else None
+        wanted = wakes if renamed is None else {**wakes, renamed: NOTHING}
+        keys, hints, priorities = columns(traced(wanted))
         async with _in_turn(self._turns):
             row = await self._database.one(
                 STORE_DELIVERY,
@@ -46,6 +49,8 @@ class PostgresDeliveries:
                     "action": delivery.action,
                     "headers": as_json(delivery.headers),
                     "body": delivery.body,
+                    "called": sayable(delivery.called),
+                    "renamed": None if renamed is None else str(renamed),
                     "repository": None if about is None else await self._database.row(about),
                     "keys": keys,
                     "hints": hints,

@@ -14,7 +14,9 @@ LISTENER = "porchbot "
 """What the database calls the connection by which a process listens, before its name."""
 
 _SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
-  OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
+  OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL
+    AND (key IS DISTINCT FROM %(renamed)s OR full_name <> %(called)s))""")
+"""What a delivery wakes; the key that is wanted only under another name, only then."""
 
 
 def _wake(due: Composable, condition: Composable, heard: Composable) -> Composable:

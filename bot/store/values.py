@@ -72,6 +72,8 @@ class Delivered:
         body: As received.
         repository: The repository that it is about; None for the App as a whole.
         forge: Which forge.
+        called: What it calls the repository, which is looked at where it was called otherwise; ""
+            where that does not count.
     """
 
     guid: str
@@ -81,6 +83,7 @@ class Delivered:
     body: bytes
     repository: RepositoryId | None = None
     forge: str = GITHUB
+    called: str = ""
 
 
 class Adopted(Protocol):

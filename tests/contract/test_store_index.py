@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.keys import ProposalKey, PullKey
+from bot.keys import Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
     LONGEST_RENDERING,
@@ -55,6 +55,41 @@ async def test_the_number_of_a_dashboard_is_kept_through_renames(stored: Stored)
 
     assert await repositories.dashboard(FIRST) == 7
     assert await repositories.dashboard(on_github(2)) is None
+
+
+async def test_a_delivery_that_calls_a_repository_otherwise_wakes_it(stored: Stored) -> None:
+    """Fails when only an event about the name tells it, which not everybody hears; or when each
+    delivery has the whole repository looked at."""
+    store, key = stored.store, RepositoryKey(FIRST)
+    await store.repositories.adopt(Repository(), AT, {})
+
+    async def woken(called: str, *wakes: Key, served: RepositoryId = FIRST) -> list[str]:
+        about = Delivered(
+            guid=f"{called} {wakes}",
+            event="push",
+            action="",
+            headers={},
+            body=b"",
+            repository=served,
+            called=called,
+        )
+        await store.deliveries.add(about, dict.fromkeys(wakes, NOTHING))
+        found = []
+        while taken := await store.queue.take("worker"):
+            found.append(taken.key)
+            await store.queue.done(taken)
+        return sorted(found)
+
+    pull = PullKey(FIRST, 7)
+    assert await woken("", pull) == ["github:1:pull:7"]
+    assert await woken("acme/blueprints", pull) == ["github:1:pull:7"]
+    assert await woken("acme/blueprints", key) == ["github:1:repository"]
+    assert await woken("acme/plans", pull) == ["github:1:pull:7", "github:1:repository"]
+    assert await woken("acme/plans", key) == ["github:1:repository"]
+    assert await woken("acme/plans\0") == ["github:1:repository"]
+    assert await woken("acme/plans", served=on_github(9)) == []
+    await store.repositories.rename(Repository(full_name="acme/plans"))
+    assert await woken("acme/plans") == []
 
 
 async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> None:

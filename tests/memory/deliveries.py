@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.keys import Key
-from bot.store.hints import Hint
+from bot.keys import Key, RepositoryKey
+from bot.store.hints import NOTHING, Hint
 from bot.store.values import KEPT_DAYS, Delivered
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
@@ -28,14 +28,19 @@ class MemoryDeliveries:
         statements: What each of its statements does first.
         queue: Woken within the same statement.
         served: Whether a repository is served.
+        called: What a repository is called that is served; "" for others.
     """
 
     statements: Statements
     queue: MemoryQueue
     served: Callable[[RepositoryId], bool]
+    called: Callable[[RepositoryId], str]
     _stored: dict[tuple[str, str], _Stored] = field(default_factory=dict)
 
     async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
+        about = delivery.repository
+        if about is not None and delivery.called and self.called(about) != delivery.called:
+            wakes = {RepositoryKey(about): NOTHING} | dict(wakes)
         wakes_read = readable(wakes)  # it fails before anything is written
         await self.statements.begin()
         known = self._stored.get((delivery.forge, delivery.guid))

@@ -48,7 +48,12 @@ class MemoryStore:
         repositories = MemoryRepositories(self.statements)
         queue = MemoryQueue(self.statements, lambda id_: repositories.names.get(id_, ""))
         self.queue: Queue = queue
-        self.deliveries: Deliveries = MemoryDeliveries(self.statements, queue, repositories.served)
+        self.deliveries: Deliveries = MemoryDeliveries(
+            self.statements,
+            queue,
+            repositories.served,
+            lambda id_: repositories.names.get(id_, ""),
+        )
         self.repositories: Repositories = repositories
         self.keep_names_only = repositories.keep_names_only
         self.upstreams: UpstreamUses = MemoryUpstreamUses(self.statements, repositories)

@@ -20,7 +20,7 @@ from bot.http.webhooks import Bodies, BodyLimits, WebhookEndpoint, WebhookSource
 from bot.render.port import Renderer
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.store.port import Store
-from bot.store.values import Delivered, StoreError
+from bot.store.values import StoreError
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.oracle import STALE
 from tests.simulation.ports import Gate
@@ -170,15 +170,7 @@ class System:
             delivery = await self._of_group(replica, delivery)
         if delivery is None:
             return
-        stored = Delivered(
-            guid=delivery.id,
-            event=delivery.event,
-            action=delivery.action,
-            headers=delivery.headers,
-            body=hook.body,
-            repository=delivery.repository_id,
-            forge=self.reader.forge,
-        )
+        stored = delivery.stored(self.reader.forge, hook.body)
         try:
             await replica.store.deliveries.add(stored, delivery.wakes)
         except StoreError:

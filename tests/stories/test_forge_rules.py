@@ -7,6 +7,7 @@ from bot.sandbox.rules.checks import CheckRunFields
 from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
+from tests.stories.test_upstreams import publishes
 from tests.stories.world import ROLES, World, package
 
 BRANCH = "drafts/net/core/w"
@@ -142,6 +143,20 @@ def test_a_repository_that_is_renamed_is_followed(play: RealWorld) -> None:
         if call.status in (301, 307) and "git" not in call.kind
     ]
     assert refused == []
+
+
+@pytest.mark.both_forges
+def test_a_new_name_is_known_with_the_next_event(play: World) -> None:
+    """Fails when only a sweep finds it: GitLab tells the webhook of a project nothing of that, but
+    each of its events has the name of now."""
+    publishes(play, "net/base", package("net/base"), 1)
+    number = play.proposes(BRANCH, package("net/core"))
+    play.forge.state.admin.rename(play.repository, "platform")
+    play.author.says(number, "now it has a better name")
+    play.rests()
+
+    play.author.says(number, "/clone acme/platform//net/base@v1 apps/shop")
+    play.author.pull_of("drafts/apps/shop/clone")
 
 
 def test_an_archived_repository_is_left_alone_until_it_is_one_no_more(play: World) -> None:

@@ -182,4 +182,5 @@ def _delivery(
         wakes=wakes,
         ignored="" if wakes else events.why_ignored(event, ours=ours),
         group=speaker.number if speaker and speaker.kind == GROUP else 0,
+        tells_renames=True,  # only hooks of an instance, and its group, hear of that
     )

@@ -16,6 +16,7 @@ and of the instance: then it wakes the same keys three times, which is harmless.
 | member of a project added, changed, removed | the repository |
 | group or its members changed, project made or removed | rediscovery |
 | a token of the bot ends soon | the look at how we are registered |
+| any of a project that is called otherwise by now | the repository too (`Delivered.called`) |
 
 A quick action in a note is executed by GitLab, and may leave no note: its effect comes as an event
 of its own. A withdrawn "request changes" comes as none, nor does a push that changes more than
