@@ -270,10 +270,10 @@ def conflict_finding(found: NumberedConflict, count: int) -> Finding:
 def conflicts_unknown(upgrade: Upgrade) -> Finding:
     """An upgrade that cannot be worked out again: its upstream cannot be read as it was then."""
     return Finding(
-        message=f"the conflicts of this upgrade are not known: {upgrade.problem}",
+        message="the conflicts of this upgrade are not known",
         severity=Severity.WARNING,
         place=Place(f"{upgrade.package}/{KPTFILE}".lstrip("/"), field="upstreamLock"),
-        fix="Compare the files yourself before you approve",
+        fix=upgrade.problem,  # with a command in it, maybe, as it is written at the forge
     )
 
 

@@ -165,7 +165,7 @@ def test_a_lock_whose_commit_is_not_there_is_told_and_keeps_nobody_from_publishi
     locked = re.sub("commit: .*", f"commit: {'1' * 40}", kptfile)
     assert locked != kptfile
     number = play.proposes("drafts/net/mine/w2", {"net/mine/Kptfile": locked})
-    told = play.author.waits_for_summary(number, "the conflicts of this upgrade are not known: ")
+    told = play.author.waits_for_summary(number, "the conflicts of this upgrade are not known. ")
     assert "net/mine/Kptfile" in told
     assert "has no commit 111111111111 any more: " in told
     play.author.waits_for_check(number, "porchbot/validate", "success")
