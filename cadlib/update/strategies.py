@@ -111,11 +111,16 @@ def merge_package(
         case "copy-merge":
             return _copy_merge(trees, root, policy)
         case _:
-            raise PackageError(
-                Place(KPTFILE, field="upstream.updateStrategy"),
-                f"unrecognized update strategy {strategy}",
-                f"Write one of {', '.join(STRATEGIES)}",
-            )
+            raise unknown_strategy(strategy)
+
+
+def unknown_strategy(name: str) -> PackageError:
+    """Return what is wrong with a strategy that is none."""
+    return PackageError(
+        Place(KPTFILE, field="upstream.updateStrategy"),
+        f"unrecognized update strategy {name}",
+        f"Write one of {', '.join(STRATEGIES)}",
+    )
 
 
 def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError) -> Files:

@@ -11,14 +11,17 @@ Source: kpt 1.0.0-beta.56, tried: `kpt pkg update` cleans a path, so that `a/../
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cadlib.errors import PackageError, Place
-from cadlib.findings import Finding, Severity
+from cadlib.findings import Finding, Severity, from_error
 from cadlib.kptfile import reader
 from cadlib.kptfile.values import GitRef
 from cadlib.package import files as packages
 from cadlib.package import ignore
 from cadlib.package.files import KPTFILE, Files
+from cadlib.update.strategies import unknown_strategy
+from cadlib.update.upstream import STRATEGIES
 from cadlib.yaml import field_text
 from cadlib.yaml import read as read_yaml
 from lifecycle import names
@@ -45,6 +48,10 @@ def _of_kptfile(path: str, data: bytes) -> Iterator[Finding]:
     except PackageError:
         return  # which is an error already
     document = next(each for each in stream.documents if not each.empty)
+    if (kptfile.update_strategy or STRATEGIES[0]) not in STRATEGIES:
+        found = from_error(unknown_strategy(kptfile.update_strategy), Severity.WARNING)
+        line = document.line(("upstream", "updateStrategy"))
+        yield replace(found, place=Place(path, line, found.place.field))
     for key, git in (("upstream", kptfile.upstream), ("upstreamLock", kptfile.upstream_lock)):
         said = document.value.get(key) if isinstance(document.value, dict) else None
         if not isinstance(said, dict) or not said or "generic" in said:

@@ -98,8 +98,15 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
 }
 
+WRONG["a strategy that no update knows"] = (
+    upstream() + "  updateStrategy: merge\n",
+    "warning Kptfile:11, upstream.updateStrategy: unrecognized update strategy merge. Write one of"
+    " resource-merge, fast-forward, force-delete-replace, copy-merge.",
+)
+
 RIGHT: dict[str, str] = {
     "an upstream": upstream(),
+    "a strategy": upstream() + "  updateStrategy: copy-merge\n",
     "a lock": lock(),
     "a lock that a revision's tag tells": lock(commit=""),
     "by ssh": upstream(repo="git@github.com:acme/blueprints.git"),
