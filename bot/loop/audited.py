@@ -6,7 +6,7 @@ of values those that are names. The shape of an entry: docs/operate/audit.md.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
@@ -206,17 +206,17 @@ def values(action: object) -> dict[str, Any]:
 
 def digest(value: object) -> str:
     """SHA-256 of a value, 64 hex digits: the same in every process, whatever the order of sets."""
-    return hashlib.sha256(json.dumps(_plain(value), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_plain(value)).encode()).hexdigest()
 
 
 def _plain(value: object) -> Any:
     kind = type(value)
-    if value is None or kind in _AS_THEY_ARE:
+    if kind in _AS_THEY_ARE:
         return value
     return _way(kind)(value)  # type: ignore[arg-type]  # types can be hashed
 
 
-_AS_THEY_ARE = frozenset({str, int, bool, float})
+_AS_THEY_ARE = frozenset({str, int, bool, float, type(None)})
 
 
 @cache
@@ -224,7 +224,7 @@ def _way(kind: type) -> Callable[[Any], Any]:
     """How values of a type are made plain: that is asked for thousands of them at each decision."""
     if is_dataclass(kind):
         name, names = kind.__name__, tuple(f.name for f in fields(kind))
-        return lambda value: {name: {each: _plain(getattr(value, each)) for each in names}}
+        return lambda value: [name, *_each([getattr(value, each) for each in names])]
     if issubclass(kind, int | float):
         return lambda value: value
     if issubclass(kind, Enum):
@@ -234,14 +234,30 @@ def _way(kind: type) -> Callable[[Any], Any]:
     if issubclass(kind, Mapping):
         return _pairs
     if issubclass(kind, Set):
-        return lambda value: sorted((_plain(each) for each in value), key=json.dumps)
+        return _members
     if issubclass(kind, list | tuple):
-        return lambda value: [_plain(each) for each in value]
+        return _each
     return str
 
 
+def _each(found: Iterable[Any]) -> list[Any]:
+    """`_plain` of each, which is not called for most: they are texts and numbers."""
+    return [v if type(v) in _AS_THEY_ARE else _plain(v) for v in found]
+
+
+def _members(value: Set[Any]) -> list[Any]:
+    """Those of a set: texts as they are ordered, others in the order of what they are made."""
+    return sorted(value) if _texts(value) else sorted(_each(value), key=repr)
+
+
+def _texts(found: Iterable[Any]) -> bool:
+    return all(type(each) is str for each in found)
+
+
 def _pairs(value: Mapping[Any, Any]) -> list[Any]:
-    """Key and value of each, in the order of the keys' JSON; only of equal ones values decide."""
+    """Key and value of each, by keys that are texts, else by their JSON; equal ones by all."""
+    if _texts(value):
+        return [[key, _plain(value[key])] for key in sorted(value)]
     found = [(json.dumps(key := _plain(k)), [key, _plain(v)]) for k, v in value.items()]
     if len({key for key, _ in found}) < len(found):
         return sorted((pair for _, pair in found), key=json.dumps)
