@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
+from functools import lru_cache
 from typing import NewType
 
 from lifecycle.policy import Policy, Root
@@ -288,6 +289,7 @@ class RefFault:
     part: str = ""
 
 
+@lru_cache(maxsize=4096)  # each look asks it of the same few refs, many times
 def fault(ref: str) -> RefFault | None:
     """Find the first of git's rules that a ref name breaks; None for a valid one."""
     if found := _FORBIDDEN.search(ref):

@@ -1,6 +1,7 @@
 """Refs of a mirror: which ones a fetch asks for, and which are on disk."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,6 +19,7 @@ _FEW: Final = 4
 """Places whose refs are found quicker by going over all refs for each of them."""
 
 
+@lru_cache(maxsize=256)  # each look fetches the same places several times
 def places(scope: Scope) -> tuple[str, ...]:
     """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another.
 

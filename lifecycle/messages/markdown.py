@@ -184,8 +184,8 @@ def code(text: str) -> str:
 
 
 def _span(line: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
-    fence = "`" * (longest + 1)
+    runs = re.findall(r"`+", line) if "`" in line else ()
+    fence = "`" * (max(map(len, runs), default=0) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}" if line else "``` ```"
 
