@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from types import UnionType
 
-from lifecycle import events, replay
+from lifecycle import events, records, replay
 from lifecycle.access import Person
 from lifecycle.events import (
     Approval,
@@ -241,10 +241,13 @@ def carries_record(proposal: Proposal) -> bool:
 
 def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
     """Return the record for the summary comment; equal memories give equal records."""
-    return {
-        **_place("log", proposal, repository_id),
-        **replay.pack(replay.compact(memory.log) - memory.told),
-    }
+    return {**_place("log", proposal, repository_id), **replay.packed(memory.log, memory.told)[0]}
+
+
+def log_length(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> int:
+    """Return the characters of the record for the summary comment, as `records.length` has it."""
+    place = records.length(_place("log", proposal, repository_id))
+    return place + replay.packed(memory.log, memory.told)[1]
 
 
 def answer_record(
@@ -303,10 +306,8 @@ def noticed(proposal: Proposal) -> frozenset[str]:
 def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None:
     """Return our report that this merge result is not published; None when there is none."""
     wanted = report_record(proposal, repository_id)
-    for comment in proposal.talk.answers:
-        if any(dict(record) == wanted for record in comment.records):
-            return comment
-    return None
+    found = (c for c in proposal.talk.answers if any(dict(r) == wanted for r in c.records))
+    return next(found, None)
 
 
 def shown_head_before(proposal: Proposal, comment: Comment, memory: Memory) -> bool:

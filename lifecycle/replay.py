@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from lifecycle import records
 from lifecycle.events import (
     EVER,
     Approval,
@@ -251,6 +252,17 @@ def _last_holds(log: Log) -> set[Event]:
         else:
             kept[event.person] = event
     return {*kept.values(), *((every,) if every is not None else ())}
+
+
+@lru_cache(maxsize=64)  # asked for several times in a look, and mostly nothing has happened since
+def packed(log: Log, told: Log) -> tuple[Mapping[str, JSON], int]:
+    """What a record says of a log but for what answers tell, and how much longer it gets by that.
+
+    Returns:
+        Fields of the record, and the characters that they add to it.
+    """
+    fields = pack(compact(log) - told)
+    return fields, records.length(fields) - records.length({}) + len(",")
 
 
 def pack(log: Iterable[Event]) -> dict[str, JSON]:

@@ -141,8 +141,7 @@ def _doubles(proposal: Proposal) -> list[Comment]:
 
 def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:
     """Tell whether the memory fits into the summary comment."""
-    record = memory.log_record(remembered, proposal, repository_id)
-    return records.length(record) <= limits.RECORD
+    return memory.log_length(remembered, proposal, repository_id) <= limits.RECORD
 
 
 def summary_record(
@@ -152,9 +151,8 @@ def summary_record(
 
     Nothing is left out of it: publishing is blocked then, and the database has everything.
     """
-    record = memory.log_record(remembered, proposal, repository_id)
-    if records.length(record) <= limits.RECORD:
-        return record
+    if fits(remembered, proposal, repository_id):
+        return memory.log_record(remembered, proposal, repository_id)
     said = memory.summary_of(proposal)
     if said is not None and said.records and not said.altered:
         return dict(said.records[-1])

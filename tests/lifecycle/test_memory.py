@@ -548,6 +548,14 @@ def test_records_of_another_proposal_or_repository_are_not_read() -> None:
     assert records.read_about(body, [key], REPOSITORY, number) == tuple(made[:1])
 
 
+def test_the_length_of_a_record_is_told_without_it() -> None:
+    """The short-cut counts what is said of the log alone: a record is longer than was told."""
+    for log in (Memory(), Memory(frozenset({hold("ann", 1), CommentAnswered(comment=12)}))):
+        record = memory.log_record(log, PROPOSAL, REPOSITORY)
+
+        assert memory.log_length(log, PROPOSAL, REPOSITORY) == records.length(record)
+
+
 def test_our_comments_that_the_database_does_not_know_are_told_to_it() -> None:
     """Fails when a crash between writing and noting the number hides a comment for ever."""
     rested = approved()
