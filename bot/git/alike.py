@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 
 from bot.git.difference import TREE, is_package
 from bot.git.objects import Entries
@@ -22,14 +21,16 @@ def packages(
         tree: The root tree; "" for nothing at all.
         paths: Of packages, there or not; no other looks like the root.
     """
+    known: dict[str, Mapping[str, list[tuple[str, str]]]] = {}
 
-    @cache
     def folders(sha: str) -> Mapping[str, list[tuple[str, str]]]:
-        found = defaultdict(list)
-        for below, mode, name in entries(sha):
-            if mode == TREE:
-                found[spelling.folded(name)].append((name, below))
-        return found
+        if sha not in known:
+            found = defaultdict(list)
+            for below, mode, name in entries(sha):
+                if mode == TREE:
+                    found[spelling.folded(name)].append((name, below))
+            known[sha] = found
+        return known[sha]
 
     def like(package: str) -> frozenset[str]:
         found = [("", tree)] if tree and package else []

@@ -409,8 +409,10 @@ class _Comparison:
     def _alike(self, touched: Sequence[Touched]) -> tuple[Finding, ...]:
         """Packages that look like others; what the head renamed or removed is none of these."""
         there = [t.package for t in touched if t.head_tree]
-        commits = (self.head, self.basis.base or "", self.origin)
-        now, after, before = (self.reader.git.alike(at, there) for at in commits)
+        git, base = self.reader.git, self.basis.base or ""
+        now = after = before = git.alike(self.head, there)
+        if base != self.origin:
+            after, before = git.alike(base, there), git.alike(self.origin, there)
         likes = {package: now[package] | (after[package] - before[package]) for package in there}
         return naming.alike(likes, [t.package for t in touched if not t.base])
 
