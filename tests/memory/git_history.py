@@ -26,11 +26,8 @@ from lifecycle.names import HEADS, TAGS, Sha
 from tests.memory.git_merge import merge
 from tests.memory.git_objects import MemoryObjects
 
-_KEPT: dict[tuple[object, ...], Any] = {}
-"""What follows from objects alone, by method and arguments: ids say all of it, for every mirror."""
-
-MOST_KEPT = 200_000
-"""Answers that are kept before all of them are dropped."""
+MOST_KEPT = 50_000
+"""Answers of one method that are kept before all of them are dropped."""
 
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -40,20 +37,21 @@ def _by_ids(count: int) -> Callable[[M], M]:
     """Keep what a method of `MemoryHistory` says of objects; its first arguments are their ids."""
 
     def kept(method: M) -> M:
-        name, two = method.__name__, count < 2
+        two = count < 2
+        # What follows from objects alone: ids say all of it, for every mirror.
+        answers: dict[tuple[object, ...], Any] = {}
 
         @wraps(method)
         def call(history: "MemoryHistory", *args: Any) -> Any:
-            key = (name, *args)
-            found = _KEPT.get(key, _KEPT)
-            if found is not _KEPT:
+            found = answers.get(args, answers)
+            if found is not answers:
                 known, one = history.known, args[0]
                 if (not one or one in known) and (two or not args[1] or args[1] in known):
                     return found
             found = method(history, *args)
-            if len(_KEPT) > MOST_KEPT:
-                _KEPT.clear()
-            _KEPT[key] = found
+            if len(answers) > MOST_KEPT:
+                answers.clear()
+            answers[args] = found
             return found
 
         return cast(M, call)
@@ -66,13 +64,9 @@ class MemoryHistory(CommitReader):
 
     def __init__(self, objects: MemoryObjects, at: Callable[[str], dict[str, str]]) -> None:
         self._objects = objects
+        self.known: Mapping[str, tuple[str, bytes]] = objects.known
         self._told = at
         self._refs: dict[str, Refs] = {}
-
-    @property
-    def known(self) -> Mapping[str, tuple[str, bytes]]:
-        """The objects that are here."""
-        return self._objects.known
 
     @_by_ids(1)
     def commit(self, sha: str) -> Commit:
@@ -135,7 +129,9 @@ class MemoryHistory(CommitReader):
 
     def ref(self, name: str) -> Sha | None:
         """As `History` has it."""
-        found = self.refs(name).get(name)
+        around = (refs for place, refs in self._refs.items() if git_refs.inside(name, place))
+        there = next(around, None)
+        found = (self.refs(name) if there is None else there).get(name)
         return found[1] if found else None
 
     def object(self, sha: str, most: int) -> GitObject:

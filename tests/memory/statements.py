@@ -2,8 +2,10 @@
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
+from enum import Enum
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -61,7 +63,19 @@ def kept(value: Any) -> Any:
         return [kept(each) for each in value]
     if isinstance(value, tuple):
         return tuple([kept(each) for each in value])
+    if kind is frozenset:
+        return frozenset([kept(each) for each in value])
+    if isinstance(value, Enum):
+        return value
+    if is_dataclass(value):
+        names = _names(kind)  # type: ignore[arg-type]  # types can be hashed
+        return kind(**{name: kept(getattr(value, name)) for name in names})
     return sayable(copy.deepcopy(value))
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 _PLAIN = frozenset({type(None), bool, int, float, bytes, datetime})

@@ -6,7 +6,7 @@ more than naming fields.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.forges.github.app import RENEW_BEFORE
@@ -183,9 +183,9 @@ class SimulatedForges:
 
     async def token(self, installation: int) -> str:
         """A token of an installation, minted again before it ends."""
-        token, ends = self._tokens.get(installation, ("", datetime.min.replace(tzinfo=UTC)))
-        if ends > self.forge.clock.now() + RENEW_BEFORE:
-            return token
+        known = self._tokens.get(installation)
+        if known is not None and known[1] > self.forge.clock.now() + RENEW_BEFORE:
+            return known[0]
 
         def mint() -> tuple[str, datetime]:
             made, what = self.forge.accounts.mint(self._installation(installation), None, None)

@@ -332,10 +332,14 @@ class SimulatedClock:
     loop: DrawnLoop
     drawn: random.Random
     wrong: float = 0.0
+    _told: tuple[float, datetime] = (0.0, BEGINNING)
 
     def now(self) -> datetime:
-        """The time of day."""
-        return BEGINNING + timedelta(seconds=self.loop.now + self.wrong)
+        """The time of day; many ask for it before any of it has passed."""
+        seconds = self.loop.now + self.wrong
+        if seconds != self._told[0]:
+            self._told = seconds, BEGINNING + timedelta(seconds=seconds)
+        return self._told[1]
 
     def monotonic(self) -> float:
         """Seconds since the beginning."""
