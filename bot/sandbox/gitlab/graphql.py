@@ -6,9 +6,18 @@ https://docs.gitlab.com/api/graphql/reference/#note
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
-from graphql import build_schema, graphql_sync
+from graphql import (
+    DocumentNode,
+    ExecutionResult,
+    GraphQLError,
+    build_schema,
+    execute_sync,
+    parse,
+    validate,
+)
 
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab.routing import AccessRequirement, ApiRequest, route
@@ -56,13 +65,26 @@ def query(request: ApiRequest) -> ApiResponse:
 
     body = request.input
     asked = body.inner("variables")
-    result = graphql_sync(
+    document, wrong = _read(body.filled("query"))
+    if wrong:
+        return ApiResponse(body=ExecutionResult(None, wrong).formatted)
+    result = execute_sync(
         _SCHEMA,
-        body.filled("query"),
+        document,
         root_value={"project": project, "note": note},
         variable_values=dict(asked.plain()) if asked else {},
     )
     return ApiResponse(body=result.formatted)
+
+
+@lru_cache(maxsize=64)
+def _read(query: str) -> tuple[DocumentNode, list[GraphQLError]]:
+    """Parse a query and tell what is wrong with it; clients send a few, again and again."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return DocumentNode(), [error]
+    return document, validate(_SCHEMA, document)
 
 
 def _note(request: ApiRequest, name: str) -> dict[str, Any] | None:
