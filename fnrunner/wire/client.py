@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -206,7 +206,7 @@ class Client:
                 (wire.DETAILS_LIMIT_KEY, str(_DETAILS)),
                 (wire.SECONDS_KEY, f"{seconds:.3f}"),
                 (wire.SAME_KEY, "1"),
-                (wire.CALLER_KEY, quote(current_call().caller, errors="replace")),
+                *wire.called_by(current_call().caller),
                 *sent.metadata,
                 *wire.traced(current_call().traceparent),
             ),

@@ -36,7 +36,6 @@ _MOST_DETAILS: Final = 1024 * 1024  # bytes; what porchbot's own client takes
 _WRAPPING: Final = 128  # bytes around the response in a status: its type's name, field lengths
 _SAYING: Final = 0.1  # seconds kept of the caller's deadline to say that time is up
 _ROUNDING: Final = 0.02  # gRPC's C core sends deadlines up to a hundredth later than they are
-_LONGEST_CALLER: Final = 256
 _PART: Final = "the list that this is a part of is not kept here: send all of it"
 _RETRY_AFTER: Final = 1.0  # seconds; another runner is there by then, or this one again
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -162,7 +161,7 @@ def _told(image: str, error: Exception) -> Exception:
 def _caller(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Whom a call is for: its connection, and what the other side says of it."""
     said = wire.text(context.invocation_metadata(), wire.CALLER_KEY)
-    return f"{context.peer()} {said[:_LONGEST_CALLER]}"
+    return f"{context.peer()} {said[:wire.LONGEST_CALLER]}"
 
 
 def _traceparent(context: grpc.aio.ServicerContext[Any, Any]) -> str:

@@ -3,8 +3,10 @@
 The generated code has no types of its own; what is used of it gets them here.
 """
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import quote
 
 import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -21,8 +23,9 @@ DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
 # Request metadata: how many seconds the function may take; the call itself has a little longer,
 # so that the runner can say that time is up.
 SECONDS_KEY: Final = "porchbot-seconds"
-# Request metadata: whom the call is for, percent-encoded; calls of different ones share fairly.
+# Request metadata: whom the call is for, as `called_by`; calls of different ones share fairly.
 CALLER_KEY: Final = "porchbot-caller"
+LONGEST_CALLER: Final = 256
 # Request metadata: run nothing, and say only what would run now (DIGEST_KEY).
 IDENTIFY_KEY: Final = "porchbot-identify"
 # Request metadata: the caller's span, as W3C's Trace Context has it.
@@ -48,6 +51,17 @@ _METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"
 
 M = TypeVar("M", bound=Message)
 Evaluate = grpc.aio.UnaryUnaryMultiCallable[EvaluateFunctionRequest, EvaluateFunctionResponse]
+
+
+def called_by(caller: str) -> tuple[tuple[str, str]]:
+    """Return the metadata that tells callers apart: percent-encoded, or the digest of a long name.
+
+    gRPC refuses a call whose metadata is long, from 8 KiB on at random.
+    """
+    said = quote(caller, errors="replace")
+    if len(said) > LONGEST_CALLER:
+        said = hashlib.sha256(said.encode()).hexdigest()
+    return ((CALLER_KEY, said),)
 
 
 def traced(traceparent: str) -> tuple[tuple[str, str], ...]:

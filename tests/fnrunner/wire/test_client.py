@@ -18,7 +18,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import CallLimits, FunctionOutcome, Runner
+from fnrunner.contract.run import CALL, CallContext, CallLimits, FunctionOutcome, Runner
 from fnrunner.slots import most
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
@@ -64,6 +64,27 @@ async def test_what_a_name_means_is_told_and_nothing_runs(tmp_path: Path) -> Non
         assert await client.identity(f"{CATALOG}/set-namespace:v0.4") == ""
         with pytest.raises(FunctionNotFoundError, match="no-such"):
             await client.identity("no-such")
+
+
+async def test_a_caller_with_a_long_name_is_served(tmp_path: Path) -> None:
+    """The short-cut sends the name of a package as it is: gRPC refuses metadata above 8 KiB now and
+    then, and above 16 KiB always, which reads as if its resources were too large."""
+    async with (
+        serving(f"unix:{tmp_path}/s", LIMITS) as address,
+        Client(address, patience=60) as client,
+    ):
+        for length in (1, 2_500, 40_000):
+            CALL.set(CallContext("\u200b" * length))
+            assert not (await client.run("set-labels", POD)).failed
+
+
+def test_callers_with_long_names_are_told_apart() -> None:
+    """The short-cut cuts names: all packages below a folder with a long name are one caller."""
+    folder = "\u200b" * 1_000
+    short, one, other = (wire.called_by(each) for each in ("net/a b", f"{folder}/a", f"{folder}/b"))
+    assert short == ((wire.CALLER_KEY, "net/a%20b"),)
+    assert one != other
+    assert len(one[0][1]) <= wire.LONGEST_CALLER
 
 
 async def test_all_results_of_a_failed_function_arrive(tmp_path: Path) -> None:
