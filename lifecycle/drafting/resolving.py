@@ -82,8 +82,9 @@ def resolve(
         raise texts.conflict_hidden(conflict.path)
     if not there and isinstance(new, Absent):
         return {}
-    changed = _put(here, path, new, conflict.path, anew=not there)
     lent = _document_of(of.theirs if wanted == UPSTREAM else of.before, conflict)
+    keeps = _reached(lent.value if lent else None, conflict)
+    changed = _put(here, path, new, conflict.path, anew=not there, keeps=keeps)
     if lent is None or wanted not in sides:
         data = yaml.edit(stream, {number_of: changed})
     else:
@@ -181,6 +182,22 @@ def _document_of(files: Files, conflict: Conflict) -> yaml.Document | None:
     stream = None if entry is None else yaml.read(entry.data, path=conflict.path)
     found = None if stream is None else _document(stream, conflict.resource)
     return None if stream is None or found is None else stream.documents[found]
+
+
+def _reached(value: Value, conflict: Conflict) -> int:
+    """How many of the steps around a field there are in a resource as a side has it."""
+    known, reached = iter(conflict.known), 0
+    for reached, each in enumerate(yaml.parse_field(conflict.field)):  # noqa: B007
+        step: str | int = each
+        if isinstance(each, int):
+            element = next(known, None)
+            items = value if isinstance(value, list) else []
+            places = element.places(items) if element else []
+            step = places[0] if len(places) == 1 else len(items)
+        value = _at(value, (step,))
+        if value is None:
+            break
+    return reached
 
 
 def _commented(stream: yaml.Stream, number: int, path: FieldPath, comment: Side) -> bytes:
@@ -293,19 +310,37 @@ def _told(conflict: Conflict) -> Value:
     return next((each for each in sides if not isinstance(each, Absent)), None)
 
 
-def _put(value: Value, path: FieldPath, new: Side, file: str, *, anew: bool = False) -> Value:
-    """A value with one field set, or taken out; `anew` puts an element between others."""
+def _put(
+    value: Value, path: FieldPath, new: Side, file: str, *, anew: bool = False, keeps: int
+) -> Value:
+    """A value with one field set, or taken out.
+
+    Args:
+        value: It.
+        path: The field.
+        new: What it becomes.
+        file: For messages.
+        anew: Put an element between others.
+        keeps: Steps of the path that stay where nothing is left in them: an empty selector is
+            not the same as none.
+
+    Raises:
+        PackageError: The field has no place.
+    """
     step, rest = path[0], path[1:]
     if isinstance(value, list) and isinstance(step, int):
         if not rest:
             kept = [] if isinstance(new, Absent) else [new]
             return [*value[:step], *kept, *value[step if anew else step + 1 :]]
         if step < len(value):
-            inner = _put(value[step], rest, new, file, anew=anew)
+            inner = _put(value[step], rest, new, file, anew=anew, keeps=keeps - 1)
             return [*value[:step], inner, *value[step + 1 :]]
     if isinstance(value, dict) and isinstance(step, str):
         if rest:
-            return {**value, step: _put(value.get(step, {}), rest, new, file, anew=anew)}
+            if step not in value and isinstance(new, Absent):
+                return value
+            inner = _put(value.get(step, {}), rest, new, file, anew=anew, keeps=keeps - 1)
+            new = ABSENT if inner == {} and value.get(step) != {} and keeps < 1 else inner
         if isinstance(new, Absent):
             return {key: each for key, each in value.items() if key != step}
         return {**value, step: new}

@@ -282,6 +282,28 @@ def test_a_function_without_a_name_is_known_by_its_image() -> None:
     assert b"  - image: b:v1\n    configMap: {n: w}\n" in upgraded.files["Kptfile"].data
 
 
+@pytest.mark.parametrize("kept", ["", "  podSelector: {}\n"])
+@pytest.mark.parametrize("around", ["  podSelector:\n    matchLabels: {app: NEW}\n", ""])
+def test_what_is_taken_out_leaves_nothing_around_it(around: str, kept: str) -> None:
+    """The short-cut makes the mappings around a field that is gone, or leaves them: an empty
+    selector, which neither side wrote, selects every pod."""
+    head = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: r}\nspec:\n"
+    around = around or "  rules:\n  - name: a\n    pods: {labels: {app: NEW}}\n"
+    if "rules" in around:
+        kept = "  rules:\n  - name: a\n" + ("    pods: {}\n" if kept else "")
+    text = f"{head}  policyTypes: [Egress]\n"
+    base, here = (entries({"r.yaml": text + around.replace("NEW", each)}) for each in "ab")
+    theirs = entries({"r.yaml": text + kept})
+    upgraded = Upgraded(base, here, theirs)
+    (conflict,) = upgraded.came.conflicts
+
+    values = [yaml.read(each["r.yaml"].data).documents[0].value for each in (theirs, here)]
+    for number in (0, 1, 0):
+        assert not upgraded.resolve(("upstream", "local")[number]).problem
+        found = yaml.read(upgraded.files["r.yaml"].data).documents[0].value
+        assert found == values[number], conflict.field
+
+
 @pytest.mark.parametrize("path", ["", "  - name: a\n  "])
 def test_a_comment_is_resolved_as_a_comment(path: str) -> None:
     """The short-cut writes the comment in the place of the value that it stands behind."""
