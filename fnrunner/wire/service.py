@@ -161,7 +161,7 @@ def _told(image: str, error: Exception) -> Exception:
 def _caller(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Whom a call is for: its connection, and what the other side says of it."""
     said = wire.text(context.invocation_metadata(), wire.CALLER_KEY)
-    return f"{context.peer()} {said[:wire.LONGEST_CALLER]}"
+    return f"{context.peer()} {said[: wire.LONGEST_CALLER]}"
 
 
 def _traceparent(context: grpc.aio.ServicerContext[Any, Any]) -> str:

@@ -282,26 +282,40 @@ def test_a_function_without_a_name_is_known_by_its_image() -> None:
     assert b"  - image: b:v1\n    configMap: {n: w}\n" in upgraded.files["Kptfile"].data
 
 
-@pytest.mark.parametrize("kept", ["", "  podSelector: {}\n"])
-@pytest.mark.parametrize("around", ["  podSelector:\n    matchLabels: {app: NEW}\n", ""])
-def test_what_is_taken_out_leaves_nothing_around_it(around: str, kept: str) -> None:
-    """The short-cut makes the mappings around a field that is gone, or leaves them: an empty
-    selector, which neither side wrote, selects every pod."""
-    head = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: r}\nspec:\n"
-    around = around or "  rules:\n  - name: a\n    pods: {labels: {app: NEW}}\n"
-    if "rules" in around:
-        kept = "  rules:\n  - name: a\n" + ("    pods: {}\n" if kept else "")
-    text = f"{head}  policyTypes: [Egress]\n"
-    base, here = (entries({"r.yaml": text + around.replace("NEW", each)}) for each in "ab")
-    theirs = entries({"r.yaml": text + kept})
-    upgraded = Upgraded(base, here, theirs)
-    (conflict,) = upgraded.came.conflicts
+POLICY = "apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: r}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: r}\n"
+AROUND: dict[str, tuple[str, str]] = {
+    # What holds a field, and what upstream has in its place.
+    "a selector": (
+        f"{POLICY}spec: {{a: b, endpointSelector: {{matchLabels: {{app: NEW}}}}}}\n",
+        f"{POLICY}spec: {{a: b}}\n",
+    ),
+    "a selector that is empty upstream": (
+        f"{POLICY}spec: {{a: b, endpointSelector: {{matchLabels: {{app: NEW}}}}}}\n",
+        f"{POLICY}spec: {{a: b, endpointSelector: {{}}}}\n",
+    ),
+    "an element": (
+        f"{POD}spec: {{containers: [{{name: a, resources: {{limits: {{cpu: NEW}}}}}}]}}\n",
+        f"{POD}spec: {{containers: [{{name: b}}, {{name: a}}]}}\n",
+    ),
+}
 
-    values = [yaml.read(each["r.yaml"].data).documents[0].value for each in (theirs, here)]
-    for number in (0, 1, 0):
-        assert not upgraded.resolve(("upstream", "local")[number]).problem
+
+@pytest.mark.parametrize("case", AROUND)
+def test_what_is_taken_out_leaves_nothing_around_it(case: str) -> None:
+    """The short-cut makes the mappings around a field that is gone, or leaves them: an empty
+    selector, which neither side wrote, selects everything."""
+    text, upstream = AROUND[case]
+    base, here = (entries({"r.yaml": text.replace("NEW", each)}) for each in "12")
+    theirs = entries({"r.yaml": upstream})
+    upgraded = Upgraded(base, here, theirs)
+    assert len(upgraded.came.conflicts) == 1
+
+    for side in ("upstream", "local", "upstream"):
+        assert not upgraded.resolve(side).problem
         found = yaml.read(upgraded.files["r.yaml"].data).documents[0].value
-        assert found == values[number], conflict.field
+        wanted = yaml.read(upstream.encode()).documents[0].value
+        assert (found == wanted) == (side == "upstream"), side
 
 
 @pytest.mark.parametrize("path", ["", "  - name: a\n  "])
