@@ -295,8 +295,8 @@ AROUND: dict[str, tuple[str, str]] = {
         f"{POLICY}spec: {{a: b, endpointSelector: {{}}}}\n",
     ),
     "an element": (
-        f"{POD}spec: {{containers: [{{name: a, resources: {{limits: {{cpu: NEW}}}}}}]}}\n",
-        f"{POD}spec: {{containers: [{{name: b}}, {{name: a}}]}}\n",
+        f"{POD}spec: {{containers: [{{name: a, x: {{y: {{z: NEW}}}}}}]}}\n",
+        f"{POD}spec: {{containers: [{{name: a}}, {{name: b}}]}}\n",
     ),
 }
 
