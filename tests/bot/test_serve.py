@@ -1,8 +1,6 @@
 """Parts of the bot as processes of their own: what they need, and what they leave to others."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +13,7 @@ from bot.git.mirror import own_folder
 from bot.http.ready import OK, Readiness, ReadinessCheck
 from bot.serve import Parts, run
 from tests.app_key import keys
+from tests.stories.forked import Forked
 from tests.stories.world import SECRET
 
 
@@ -44,7 +43,7 @@ def test_a_part_of_the_bot_needs_a_database_to_share(
     )
 
 
-def test_a_database_that_is_not_there_is_told_in_a_line(environment: None) -> None:
+def test_a_database_that_is_not_there_is_told_in_a_line(environment: None, tmp_path: Path) -> None:
     """The short-cut lets the error through as it was raised: a page of stack, the reason last."""
     environ = {
         **os.environ,
@@ -52,21 +51,17 @@ def test_a_database_that_is_not_there_is_told_in_a_line(environment: None) -> No
         "PORCHBOT_LISTEN": "127.0.0.1:0",
     }
     # Processes: a log that is configured here would go on into the next tests, whose file is gone.
+    logs = [tmp_path / name for name in ("both", "web", "work")]
     bots = [
-        subprocess.Popen(
-            [sys.executable, "-m", "bot.cli", *command],
-            env=environ,
-            stderr=subprocess.PIPE,
-            text=True,
+        Forked(command, environ, log)
+        for command, log in zip(
+            (["serve"], ["serve", "--no-worker"], ["worker"]), logs, strict=True
         )
-        for command in (["serve"], ["serve", "--no-worker"], ["worker"])
     ]
 
-    for bot in bots:
-        _, said = bot.communicate(timeout=120)
-
-        assert bot.returncode == 1
-        [line] = said.splitlines()
+    for bot, log in zip(bots, logs, strict=True):
+        assert bot.wait(120) == 1
+        [line] = log.read_text().splitlines()
         assert "The database cannot be reached: " in line
         assert line.endswith("Start it, or set DATABASE_URL.")
 
