@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,7 +18,13 @@ from hypothesis import settings
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.migrations import migrate
 from tests.contract.coverage import CoveragePlugin
-from tests.databases import create_database, delete_rows, delete_tables
+from tests.databases import (
+    copy_cluster,
+    create_database,
+    delete_rows,
+    delete_tables,
+    new_cluster,
+)
 
 # The same examples in every run: a change is to blame for what it breaks, and not for what was
 # there before. `pytest --hypothesis-profile=search` looks for more. How long an example takes says
@@ -85,10 +93,30 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[EmbeddedPostgres]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of a new server, which every process of this run copies."""
+    own = tmp_path_factory.getbasetemp()
+    return new_cluster(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture(scope="session")
+def postgres(cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """One server for all tests of a process, without guards against a crash of the machine."""
-    with EmbeddedPostgres() as server:
+    folder = tmp_path_factory.mktemp("postgres")
+    copy_cluster(cluster, folder)
+    with EmbeddedPostgres(folder, keep=False) as server:
         yield server
+
+
+@pytest.fixture
+def server_folder(cluster: Path, tmp_path: Path) -> Iterator[Path]:
+    """A folder for a server of the test's own, which finds new data there."""
+    folder = tmp_path / "pg"
+    copy_cluster(cluster, folder)
+    yield folder
+    moved = folder / "moved"
+    if moved.exists():
+        shutil.rmtree(moved.read_text().strip(), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

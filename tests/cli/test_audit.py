@@ -20,6 +20,7 @@ from bot.store.postgres import PostgresStore
 from lifecycle.actions import Action
 from lifecycle.identity import RepositoryId
 from tests.contract.stores import Repository
+from tests.databases import copy_cluster
 from tests.ids import on_github
 from tests.mutations import ROOT
 
@@ -312,11 +313,12 @@ def test_no_database_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_the_embedded_database_is_read_while_the_bot_runs_and_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cut refused: start a server beside the bot's, which has its folder locked."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    copy_cluster(cluster, tmp_path / "postgres")
     with EmbeddedPostgres(tmp_path / "postgres") as server:
         async with PostgresStore(server.url) as store:
             await store.audit.add(str(RepositoryId("github", 1)), [("Tag", entry(ANN))])

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -197,10 +198,10 @@ async def test_a_redelivery_wakes_again(store: PostgresStore, database_url: str)
     assert len(await _stored(database_url)) == 1
 
 
-async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
+async def test_without_a_database_the_forge_is_told_to_keep_it(server_folder: Path) -> None:
     """Short-cut refused: anybody who asks is told where the database is, and as whom it is asked;
     the log says that, to the operator."""
-    with EmbeddedPostgres() as server:
+    with EmbeddedPostgres(server_folder, keep=False) as server:
         async with PostgresStore(server.url) as store, client(store) as bot:
             server.stop()
             body = _comment()

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -201,8 +202,8 @@ async def test_a_database_that_a_newer_version_changed_too_much_is_refused(
         await migrate(bare_database_url)
 
 
-async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
-    with EmbeddedPostgres() as server:
+async def test_a_dead_database_is_an_error_of_ours_and_passes(server_folder: Path) -> None:
+    with EmbeddedPostgres(server_folder, keep=False) as server:
         async with PostgresStore(server.url) as store:
             await store.check()
             server.stop()
