@@ -46,13 +46,14 @@ async def pages(
             if not asked:
                 raise
             continue
-        shown = await pool.offload(digest, answer.data)  # it may have 16 MiB
-        if shown in seen:
-            return
-        seen.add(shown)
+        following = _next(answer.headers)
+        if seen or following:  # most lists have one page, which is none again
+            shown = await pool.offload(digest, answer.data)  # it may have 16 MiB
+            if shown in seen:
+                return
+            seen.add(shown)
         for item in answer.data:
             yield item
-        following = _next(answer.headers)
         if not following:
             return
         asked = _larger({**asked, **following})
