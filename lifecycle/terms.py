@@ -76,11 +76,7 @@ class Terms:
 
     def said(self, text: str) -> str:
         """Return a text of ours in these terms. Once said, a text is not to be said again."""
-        if self != AS_WRITTEN:
-            if self.phrases:
-                text = self._phrases.sub(lambda found: self.phrases[found[0]], text)
-            text = _OURS.sub(self._replace, text)
-        return text.replace(KEEP, "")
+        return (_said if len(text) <= _TEXTS else _said.__wrapped__)(self, text)
 
     def addressed(self, text: str) -> str:
         """Return what somebody wrote with the bot called by the name that commands are read by."""
@@ -102,11 +98,13 @@ class Terms:
         return tuple(map(self.said, texts))
 
     @cached_property
-    def _phrases(self) -> re.Pattern[str]:
+    def phrased(self) -> re.Pattern[str]:
+        """Finds the phrases."""
         longest = sorted(self.phrases, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, longest)))
 
-    def _replace(self, found: re.Match[str]) -> str:
+    def replaced(self, found: re.Match[str]) -> str:
+        """What one of our words is in these terms."""
         match found.lastgroup:
             case "number" | "link":
                 return f"{self.proposals}/{found['number']}{self.changes if found['link'] else ''}"
@@ -120,6 +118,19 @@ class Terms:
                 return self.roles.get(found[0], found[0])
             case _:
                 return found[0].replace("/", self.command)
+
+
+_TEXTS = 8_000
+"""Longest text, in characters, that is kept as it is said: most summaries are shorter."""
+
+
+@lru_cache(maxsize=1024)  # at each look all is put into words, which are mostly those of the last
+def _said(terms: Terms, text: str) -> str:
+    if terms != AS_WRITTEN:
+        if terms.phrases:
+            text = terms.phrased.sub(lambda found: terms.phrases[found[0]], text)
+        text = _OURS.sub(terms.replaced, text)
+    return text.replace(KEEP, "")
 
 
 AS_WRITTEN: Final = Terms()
