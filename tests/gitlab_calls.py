@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from json import dumps
 from typing import Any
+from urllib.parse import urlencode
 
 import requests
 from requests.adapters import BaseAdapter
@@ -74,7 +75,7 @@ class _Session(requests.Session):
             given: dict[str, Any] = {"params": params, "data": data, "headers": headers}
             return super().request(method, url, auth=auth, **given, **named)
         made = requests.PreparedRequest()
-        query = made._encode_params(params or {})  # as it does
+        query = urlencode([(k, v) for k, v in (params or {}).items() if v is not None], doseq=True)
         made.method, made.url = method.upper(), requote_uri(f"{url}?{query}" if query else url)
         made.headers = CaseInsensitiveDict({**self.headers, **(headers or {})})
         made.body = None if json is None else dumps(json, allow_nan=False).encode()

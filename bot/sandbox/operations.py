@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
@@ -36,12 +37,14 @@ class Routes(Generic[HandlerT, NeedT]):
     def __init__(self, regex: Callable[[str], str]) -> None:
         self._regex = regex
         self._known: dict[str, list[Route[HandlerT, NeedT]]] = {}
+        self._found = lru_cache(maxsize=1024)(self._sought)  # whoever waits asks for the same paths
 
     def add(self, method: str, template: str, handler: HandlerT, need: NeedT) -> None:
         """Make an operation known."""
         pattern = re.compile(self._regex(template))
         made = Route(method, template, handler, pattern, need)
         self._known.setdefault(method, []).append(made)
+        self._found.cache_clear()
 
     def listed(self) -> list[tuple[str, str]]:
         """All operations: method and template."""
@@ -54,6 +57,12 @@ class Routes(Generic[HandlerT, NeedT]):
             method: HTTP method.
             path: Below the API's own address, quoted.
         """
+        found = self._found(method, path)
+        return None if found is None else (found[0], dict(found[1]))
+
+    def _sought(
+        self, method: str, path: str
+    ) -> tuple[Route[HandlerT, NeedT], dict[str, str]] | None:
         for candidate in self._known.get(method, ()):
             match = candidate.pattern.fullmatch(path)
             if match is not None:

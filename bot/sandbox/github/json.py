@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 def stamp(when: datetime) -> str:
     """A time as GitHub writes it: `2026-11-21T10:00:00Z`."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return when.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
 def stamp_or_none(when: datetime | None) -> str | None:

@@ -82,8 +82,7 @@ ULTIMATE_SETTINGS: Json = {"only_allow_merge_if_all_status_checks_passed": False
 
 def stamp(when: datetime) -> str:
     """A time as the API writes it: `2026-11-21T10:00:00.000Z`."""
-    utc = when.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03}Z"
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def stamp_or_none(when: datetime | None) -> str | None:
