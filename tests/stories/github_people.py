@@ -274,7 +274,8 @@ def _pull(pull: PullRequest) -> Pull:
         head_ref=pull.head.ref,
         base_ref=pull.base.ref,
         merge_commit=(pull.merge_commit_sha or "") if pull.merged_at else "",
-        merged_by=pull.merged_by.login if pull.merged_by else "",
+        # Lists do not say who merged: each pull request would be asked for.
+        merged_by=pull.merged_by.login if pull.merged_at and pull.merged_by else "",
         labels=frozenset(each.name for each in pull.labels),
         assigned=tuple(each.login for each in pull.assignees),
     )
