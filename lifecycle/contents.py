@@ -14,10 +14,7 @@ from lifecycle.messages import checks as texts
 from lifecycle.messages import effects
 from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import gates as gate_texts
-from lifecycle.policy import BrokenPolicy, Policy
-
-RULES = (".porchbot.yaml", ".porchbot/")
-"""Where rules stand, from the top of the repository."""
+from lifecycle.policy import RULES, BrokenPolicy, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

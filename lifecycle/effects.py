@@ -12,7 +12,8 @@ from lifecycle.assess import assess
 from lifecycle.facts.effects import FunctionsEffect, VerdictChange
 from lifecycle.facts.head import Facts
 from lifecycle.messages import summary
-from lifecycle.messages.markdown import quote, revisions
+from lifecycle.messages.markdown import quote
+from lifecycle.messages.proposed import revisions
 from lifecycle.policy import BrokenPolicy, Policy
 
 

@@ -30,6 +30,9 @@ from lifecycle.access import (
 )
 from lifecycle.windows import Calendar
 
+RULES = (".porchbot.yaml", ".porchbot/")
+"""Where rules stand, from the top of the repository."""
+
 
 class RenderMode(StrEnum):
     """Whether the bot commits the rendering of a draft, or only checks it."""

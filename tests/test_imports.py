@@ -42,6 +42,10 @@ VIOLATIONS = {
     "The folder bot/look": ("bot/look/told.py", "import bot.look.people"),
     "The folder bot/loop": ("bot/loop/trouble.py", "import bot.loop.controller"),
     "The loop imports no adapter": ("bot/loop/serving.py", "import bot.git.mirror"),
+    "What renders imports no facts of proposals": (
+        "lifecycle/messages/findings.py",
+        "import lifecycle.messages.proposed",
+    ),
     "The folder bot/render": ("bot/render/verdicts.py", "import bot.render.renderer"),
     "The folder bot/sandbox": ("bot/sandbox/git/bare.py", "import bot.sandbox.rules.pulls"),
     "The folder bot/sandbox/faults": (

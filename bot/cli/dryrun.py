@@ -39,7 +39,8 @@ from fnrunner.wire.tls import ClientTls
 from lifecycle.facts.impact import Impact
 from lifecycle.judgement import Gate, Leaf
 from lifecycle.messages.doing import phrase
-from lifecycle.messages.markdown import plain, revisions
+from lifecycle.messages.markdown import plain
+from lifecycle.messages.proposed import revisions
 from lifecycle.terms import Terms
 
 MOST_RULES = 1024**2

@@ -32,12 +32,12 @@ from cadlib.update.upstream import (
     resume,
 )
 from lifecycle import names
-from lifecycle.contents import RULES
 from lifecycle.drafting.fields import set_value
 from lifecycle.drafting.resolving import ConflictedPackage, resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import MOST_CONFLICTS, PackageMerge, UpdateConflict
 from lifecycle.messages import making as texts
+from lifecycle.policy import RULES
 
 T = TypeVar("T")
 

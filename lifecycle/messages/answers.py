@@ -15,15 +15,14 @@ from lifecycle.messages.markdown import (
     change_lines,
     change_list,
     code,
-    every,
     number,
     people,
     quote,
-    revisions,
     sentence,
     some,
     typed,
 )
+from lifecycle.messages.proposed import every, revisions
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy
 from lifecycle.rights import Refused, Unsure, Verdict
 

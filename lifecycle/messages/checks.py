@@ -23,9 +23,9 @@ from lifecycle.messages.markdown import (
     one_line,
     plain,
     plain_line,
-    revisions,
     some,
 )
+from lifecycle.messages.proposed import revisions
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 
 RENDERS = "Rendering the packages"

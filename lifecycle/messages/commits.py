@@ -11,8 +11,8 @@ from lifecycle.messages.markdown import (
     number,
     one_line,
     plain_line,
-    revisions,
 )
+from lifecycle.messages.proposed import revisions
 from lifecycle.terms import kept
 
 

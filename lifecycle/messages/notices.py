@@ -14,9 +14,9 @@ from lifecycle.messages.markdown import (
     number,
     person,
     quote,
-    revisions,
     sentence,
 )
+from lifecycle.messages.proposed import revisions
 
 if TYPE_CHECKING:
     from lifecycle.approvals import Approvals

@@ -22,18 +22,16 @@ from lifecycle.messages.markdown import (
     change_lines,
     change_list,
     code,
-    every,
     label,
-    listed,
     name,
     number,
     person,
     quote,
-    revisions,
     shell,
     some,
     some_lines,
 )
+from lifecycle.messages.proposed import every, listed, revisions
 from lifecycle.policy import BrokenPolicy
 
 if TYPE_CHECKING:
