@@ -33,15 +33,23 @@ class CurrentLook:
         clock: By which it waits.
         leave: Gives its place among the looks of this process to another.
         pushed: Says whether a push to its branch was told since it began, other than of a commit.
+        holds: Says whether its key is still its own; one that stood still may have lost it.
     """
 
     clock: Clock
     leave: Callable[[], None]
     pushed: Callable[[str], Awaitable[bool]]
+    holds: Callable[[], Awaitable[bool]]
 
 
 LOOK: Final[ContextVar[CurrentLook]] = ContextVar("LOOK")
 """The look that a task works for."""
+
+
+async def holds_its_key() -> bool:
+    """Tell whether the look that a task works for may still write; what is no look may."""
+    look = LOOK.get(None)
+    return look is None or await look.holds()
 
 
 async def unless_overtaken(work: Coroutine[Any, Any, T], head: str = "") -> T:

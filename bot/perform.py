@@ -32,6 +32,7 @@ from bot.git import write
 from bot.git.port import GitIdentity, GitRefusedError, History, Mirror, Pushed, RefUpdate
 from bot.look.assemble import Looked
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
+from bot.overtaken import holds_its_key
 from bot.render.port import Renderer
 from bot.signing import tags as signed
 from bot.signing.ssh import SigningKey
@@ -184,6 +185,8 @@ class Performer:
         pushed: set[str] = set()
         try:
             for action in actions:
+                if not await holds_its_key():
+                    return ActionOutcome.WAIT
                 with report.breaking([action]):
                     came = await self._one(action, looked, report, hint)
                 report.note(action, came)

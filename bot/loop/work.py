@@ -2,11 +2,12 @@
 
 The lease is only economy (docs/design.md, "Work"): that two looks at one key never harm comes from
 conditional writes at the forge. So a lost lease cancels the look and writes nothing; nobody has to
-be sure.
+be sure. A process that stood still, or has no database, asks before each write: a comment cannot be
+written on a condition.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -157,6 +158,7 @@ class Worker:
         self._numbers = count(1)
         self._no_database = Seldom()
         self._looks: dict[str, asyncio.Task[None]] = {}
+        self._renewed: dict[str, float] = {}  # when that was asked last, by the monotonic clock
         self._scheduling = FairScheduling(1)
         self._most = 1
         self._asked = -inf
@@ -200,7 +202,7 @@ class Worker:
         while True:
             woken.clear()  # before asking: a wake while we ask must not be lost
             owner = f"{self._name}/{next(self._numbers)}"
-            order = self._scheduling.now()
+            order, began = self._scheduling.now(), self._clock.monotonic()
             try:
                 taken = await self._take(owner, order)
                 wait = POLL if taken else await self._store.queue.next_due(order)
@@ -221,8 +223,10 @@ class Worker:
             room.release()
 
         place = _Place(self, freed)
+        self._renewed[taken.owner] = began
         self._looks[taken.owner] = task = asyncio.create_task(self._look(taken, place))
         task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))
+        task.add_done_callback(lambda _: self._renewed.pop(taken.owner, None))
         task.add_done_callback(lambda _: place.end())
 
     async def _take(self, owner: str, order: SchedulingOrder) -> Taken | None:
@@ -239,7 +243,8 @@ class Worker:
 
     async def _look(self, taken: Taken, place: "_Place") -> None:
         begun = self._clock.monotonic()
-        LOOK.set(CurrentLook(self._clock, place.leave, partial(self._pushed, taken)))
+        pushed, holds = partial(self._pushed, taken), partial(self._holds, taken.owner)
+        LOOK.set(CurrentLook(self._clock, place.leave, pushed, holds))
         try:
             result = await self._handle(taken)
         except asyncio.CancelledError:
@@ -282,6 +287,21 @@ class Worker:
             return False
         return bool(news.heads - {head})
 
+    async def _holds(self, owner: str) -> bool:
+        """Whether a look still has its key; asked only where that was not renewed for long."""
+        if self._clock.monotonic() - self._renewed.get(owner, -inf) < self._lease / 2:
+            return True
+        try:
+            return owner in await self._renew([owner])
+        except StoreError:
+            return False
+
+    async def _renew(self, owners: Sequence[str]) -> set[str]:
+        began = self._clock.monotonic()
+        kept = await self._store.queue.renew(owners, self._lease)
+        self._renewed |= dict.fromkeys(kept & self._looks.keys(), began)
+        return kept
+
     async def _finish(self, taken: Taken, result: Result) -> bool:
         match result:
             case Settled(after):
@@ -302,7 +322,7 @@ class Worker:
             if not looks:
                 continue
             try:
-                kept = await self._store.queue.renew(list(looks), self._lease)
+                kept = await self._renew(list(looks))
             except StoreError:
                 continue  # the lease may outlast this; if not, the key is somebody else's
             for owner in looks.keys() - kept:

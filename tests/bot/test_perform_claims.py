@@ -9,6 +9,7 @@ from bot.freezes import Freezes
 from bot.git.port import GitIdentity, Mirror
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
+from bot.overtaken import LOOK, CurrentLook
 from bot.perform import Performer
 from bot.store.hints import NOTHING
 from bot.store.values import CLAIM
@@ -135,3 +136,22 @@ async def test_a_commit_that_others_have_filled_keeps_nothing_back() -> None:
     assert report.of(CHECK).why == "422 the maximum number of statuses"
     known = await two.store.proposals.push_refusal(on_github(1), CHECK.name, CHECK.head)
     assert known is not None  # so that the summary says it, and no look tries it again
+
+
+async def test_a_look_that_lost_its_key_writes_nothing() -> None:
+    """The short-cut leaves it to the forge to refuse what is late: a comment is written all the
+    same, and what another replica noted in it is gone."""
+    two, kept = Two(), [False, True]
+    two.forge.let.set()
+
+    async def pushed(_: str) -> bool:
+        return False
+
+    async def holds() -> bool:
+        return kept.pop(0)
+
+    LOOK.set(CurrentLook(two.clock, lambda: None, pushed, holds))
+    assert await two.checks(two.one, read=0.0) is ActionOutcome.WAIT
+    assert two.forge.made == 0
+    assert await two.checks(two.one, read=0.0) is ActionOutcome.DONE
+    assert two.forge.made == 1

@@ -19,7 +19,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.clock import SYSTEM, Clock
+from bot.clock import SYSTEM, Clock, SystemClock
 from bot.http.ready import MissingError
 from bot.keys import Key, PullKey
 from bot.loop.work import (
@@ -33,6 +33,7 @@ from bot.loop.work import (
     WorkItem,
     backoff,
 )
+from bot.overtaken import holds_its_key
 from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
@@ -341,6 +342,44 @@ async def test_a_lease_is_renewed_while_a_look_takes_long(
 
     assert len({owner for owner, _ in leases}) == 1  # whoever gets it keeps it
     assert looks.ended == 1
+
+
+class Standing(SystemClock):
+    """Whoever waits by it waits for ever, so that nothing is renewed; it can be put forward."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_who_stood_still_knows_that_another_has_its_key(
+    store: PostgresStore, database_url: str
+) -> None:
+    """The short-cut writes on until the next renewal: over what another replica wrote by then. The
+    other short-cut asks the database before each write, however fresh the lease is."""
+    knows, clock, ended = list[bool](), Standing(), asyncio.Event()
+
+    def has_it(owner: str) -> None:
+        with psycopg.connect(database_url, autocommit=True) as sql:
+            sql.execute("UPDATE work SET owner = %s", (owner,))
+
+    async def look(_: WorkItem) -> Result:
+        for owner, ahead in (("another", 29), ("one/1", 31), ("another", 31)):
+            has_it(owner)
+            clock.ahead += ahead
+            knows.append(await holds_its_key())
+        ended.set()
+        return Settled()
+
+    await store.queue.wake(KEY)
+    async with working(store, look, lease=60, clock=clock):
+        await ended.wait()
+
+    assert knows == [True, True, False]
 
 
 async def test_a_killed_worker_is_taken_over_after_its_lease(

@@ -128,7 +128,7 @@ async def looking(at: Bench, *trees: str) -> None:
     async def pushed(_: str) -> bool:
         return False
 
-    LOOK.set(CurrentLook(SYSTEM, lambda: None, pushed))
+    LOOK.set(CurrentLook(SYSTEM, lambda: None, pushed, lambda: pushed("")))
     await asyncio.gather(*(at.verdict(tree, _named(tree)) for tree in trees))
 
 
