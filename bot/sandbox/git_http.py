@@ -21,7 +21,7 @@ from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import FaultPlan, Faults, LoggedCall
 from bot.sandbox.git import ls_refs
-from bot.sandbox.git.bare import BareStore
+from bot.sandbox.git.bare import BareStore, http_backend
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.pushing import GitAccess, GitCaller
@@ -250,8 +250,7 @@ class GitHttp:
         hook: git_hook.HookServer | None,
     ) -> None:
         process = await asyncio.create_subprocess_exec(
-            "git",
-            "http-backend",
+            http_backend(),
             env=self._environment(asked, repo, scope) | (hook.environment if hook else {}),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -12,6 +12,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from bot.sandbox import refnames
@@ -290,6 +291,13 @@ def _shown(ref: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return refnames.is_branch(name) or refnames.is_tag(name)
+
+
+@cache
+def http_backend() -> str:
+    """Path of the program that answers over HTTP: `git http-backend` is one more process."""
+    found = _run(["--exec-path"], env={"PATH": os.environ.get("PATH", os.defpath)})
+    return str(Path(found.strip()) / "git-http-backend")
 
 
 def _run(

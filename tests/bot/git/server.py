@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from bot.sandbox.git.bare import http_backend
+
 PASSWORD = "ghs_the_token"
 TOKEN = f"anybody:{PASSWORD}"
 
@@ -213,7 +215,7 @@ def serve(folder: Path, tls: ssl.SSLContext | None = None) -> Iterator[Remote]:
                 return
             path, _, query = self.path.partition("?")
             done = subprocess.run(
-                ["git", "http-backend"],
+                [http_backend()],
                 input=given,
                 capture_output=True,
                 check=True,
