@@ -127,7 +127,8 @@ def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError)
     """Return what stands for an origin that is gone, with strategies that can do without it.
 
     What is here counts as unchanged where all of it is replaced, and as somebody's own where files
-    are copied over it. A subpackage with an upstream that both sides have was there before.
+    are copied over it, as the Kptfile always does: its inventory and its functions stay. A
+    subpackage with an upstream that both sides have was there before.
 
     Args:
         strategy: One of `STRATEGIES`.
@@ -149,7 +150,7 @@ def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError)
     remote = remote_packages(local, updated)
     kept = [packages.join(each, KPTFILE) for each in remote]
     origin = {path: local[path] for path in kept if path in local and path in updated}
-    return origin if strategy == "copy-merge" else {**without(local, remote), **origin}
+    return origin if strategy == "copy-merge" else without(local, [*remote, KPTFILE]) | origin
 
 
 def merge_kptfile(trees: ThreeWayFiles, *, root: bool, policy: ConflictPolicy) -> MergedPackage:

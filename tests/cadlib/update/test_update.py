@@ -502,3 +502,24 @@ def test_subpackages_of_their_own_go_on_without_the_origin_around_them(strategy:
 
     assert after["sub/b.yaml"] == config_map("b", x="2")
     assert after["mine/b.yaml"] == config_map("b", x="1")
+
+
+@pytest.mark.parametrize("origin", ["gone", "there"])
+@pytest.mark.parametrize("strategy", ["force-delete-replace", "copy-merge"])
+def test_what_a_kptfile_has_of_its_own_stays(strategy: str, origin: str) -> None:
+    """Short-cut refused: without its origin the Kptfile counts as unchanged, so that upstream's
+    takes away its inventory, by which kpt knows what is in the cluster, and its own functions."""
+    own = (
+        "pipeline:\n  mutators:\n  - image: set-labels:v0.2\n  - image: mine:v1\n"
+        "  validators:\n  - image: mine-too:v1\n"
+        "inventory:\n  namespace: here\n  name: inventory\n  inventoryID: abc\n"
+    )
+    shared = "pipeline:\n  mutators:\n  - image: set-labels:v0.2\n"
+    up = {("up", "v2"): {"Kptfile": kptfile("up", more=shared)}}
+    if origin == "there":
+        up["up", "v0"] = {"Kptfile": kptfile("up", more=shared)}
+
+    after, updated = _update({"Kptfile": GONE + own}, up, strategy=strategy)
+
+    assert after["Kptfile"].endswith(own)
+    assert updated.conflicts == ()
