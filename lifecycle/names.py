@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from functools import lru_cache
-from typing import NewType
+from typing import Final, NewType
 
 from lifecycle.policy import Policy, Root
 
@@ -289,9 +289,12 @@ class RefFault:
     part: str = ""
 
 
-@lru_cache(maxsize=4096)  # each look asks it of the same few refs, many times
 def fault(ref: str) -> RefFault | None:
     """Find the first of git's rules that a ref name breaks; None for a valid one."""
+    return (_known_fault if len(ref) <= _KEPT else _fault)(ref)
+
+
+def _fault(ref: str) -> RefFault | None:
     if found := _FORBIDDEN.search(ref):
         return RefFault(RefRule.CHARACTERS, found[0])
     parts = ref.split("/")
@@ -302,6 +305,12 @@ def fault(ref: str) -> RefFault | None:
     if any(len(part.encode()) > SEGMENT_BYTES for part in parts):
         return RefFault(RefRule.LENGTH)
     return None
+
+
+_KEPT: Final = 512
+"""Characters of a ref that is kept with its fault: a Kptfile may name one of a million."""
+
+_known_fault = lru_cache(maxsize=4096)(_fault)  # each look asks it of the same few refs, many times
 
 
 def clash(ref: str, refs: Iterable[str]) -> Ref | None:

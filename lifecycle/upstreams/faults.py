@@ -9,7 +9,6 @@ Source: kpt 1.0.0-beta.56, tried: `kpt pkg update` cleans a path, so that `a/../
 """
 
 import posixpath
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -29,8 +28,6 @@ from lifecycle.messages import making
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.references import from_lock
-
-_PASSWORD = re.compile(r"[^/]*//[^/]*:[^/]*@")
 
 
 def findings(files: Files) -> Iterator[Finding]:
@@ -68,7 +65,7 @@ def _problem(git: GitRef, *, locked: bool) -> tuple[str, Severity, texts.Problem
     """What is wrong with an upstream: the field of it, "" for several, how bad it is, and words."""
     if not git.repo:
         return "repo", Severity.ERROR, texts.incomplete("")
-    if _PASSWORD.match(git.repo):
+    if _has_password(git.repo):
         return "repo", Severity.ERROR, texts.password()
     if posixpath.normpath(git.directory.lstrip("/")).split("/")[0] == "..":
         return "directory", Severity.ERROR, texts.outside(git.directory)
@@ -80,3 +77,9 @@ def _problem(git: GitRef, *, locked: bool) -> tuple[str, Severity, texts.Problem
     except UpstreamError as error:
         return "", Severity.WARNING, (error.problem, error.fix)
     return None
+
+
+def _has_password(address: str) -> bool:
+    """Whether there is one in what is no address otherwise, too."""
+    scheme, _, rest = address.partition("//")
+    return "/" not in scheme and ":" in rest.partition("/")[0].rpartition("@")[0]

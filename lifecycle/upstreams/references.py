@@ -119,6 +119,8 @@ def from_lock(ref: GitRef) -> GitReference:
     wanted = ref.commit or ref.ref
     if not ref.repo or not wanted:
         raise _unreadable(texts.incomplete(ref.repo))
+    if max(len(ref.repo), len(wanted)) > MOST_CHARACTERS:  # anybody may write a Kptfile
+        raise _unreadable(texts.no_reference(f"{place}@{wanted}"))
     if not _SCHEME.match(ref.repo) and not _SCP.fullmatch(ref.repo):
         raise UpstreamError(UpstreamFault.REFUSED, *texts.no_address(ref.repo))
     found = parse(place)

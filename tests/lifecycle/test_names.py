@@ -1,6 +1,7 @@
 """Names are made and read back, and git accepts each of them."""
 
 import subprocess
+import sys
 
 import pytest
 from hypothesis import assume, given
@@ -280,3 +281,14 @@ def test_a_package_whose_numbers_are_used_up_is_not_published() -> None:
         "net/Kptfile: revision v999999999 is used, and there is no higher number."
         " Delete the tag, if nobody uses that revision."
     )
+
+
+def test_a_long_name_that_somebody_wrote_is_not_kept() -> None:
+    """Short-cut refused: what is wrong with each ref is kept, whatever its length: thousands of
+    refs of a million characters, which any Kptfile may name."""
+    ref = f"refs/tags/{'r/' * 500_000}v1"
+    counted = sys.getrefcount(ref)
+
+    assert names.fault(ref) is None
+
+    assert sys.getrefcount(ref) == counted

@@ -1,5 +1,7 @@
 """What is wrong with the upstreams that Kptfiles name: what blocks, and what is only told."""
 
+import time
+
 import pytest
 
 from cadlib.package.files import Entry
@@ -147,3 +149,26 @@ def test_packages_inside_have_upstreams_of_their_own() -> None:
     assert told(HEAD, inside) == [
         f"error sub/Kptfile:9, upstream.git.directory: the path '../net'{OUTSIDE}"
     ]
+
+
+LONG = 100_000
+HOSTILE: dict[str, str] = {
+    "points in a repository": upstream(repo=f'"{"." * LONG}"'),
+    "colons, as before a password": upstream(repo=f'"//{":" * LONG}"'),
+    "users": upstream(repo=f'"{"a@" * LONG}"'),
+    "a scheme": upstream(repo=f"{'a' * LONG}://x/y"),
+    "a folder": upstream(directory="a/" * LONG),
+    "a ref": upstream(ref="r" * LONG),
+    "a commit": lock(commit="c" * LONG),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_long_address_is_refused_in_little_time(text: str) -> None:
+    """Short-cut refused: an expression that begins again at each point took 12 s for this, and a
+    hundred times as long for ten times as much; CPU time is measured, with much room."""
+    began = time.process_time()
+
+    assert len(told(text)) == 1
+
+    assert time.process_time() - began < 3
