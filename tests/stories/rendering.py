@@ -35,6 +35,7 @@ class Rendering:
     def __init__(self, address: str) -> None:
         self._loop = InnerLoop()
         self._address = address
+        self._meant: dict[str, str] = {}
 
     def renderer(
         self,
@@ -55,7 +56,10 @@ class Rendering:
         return CachingRenderer(SlowMaker(self._maker, clock, takes), clock=clock, stored=stored)
 
     async def _means(self, image: str) -> str:
-        return self._loop.wait(self._client.identity(image))
+        # The runner of the session has the same functions all the while.
+        if image not in self._meant:
+            self._meant[image] = self._loop.wait(self._client.identity(image))
+        return self._meant[image]
 
     def __enter__(self) -> Self:
         self._loop.__enter__()
