@@ -244,6 +244,25 @@ def with_null(schema: Any) -> Any:
     return {"anyOf": [kept, {"type": "null"}]} if schema.get("nullable") is True else kept
 
 
+class _Keys:
+    """What some schemas say together of the keys and items of a value.
+
+    Attributes:
+        items: The schemas of a list's items.
+        below: Those of what each key has.
+        is_open: Whether other keys may be there.
+    """
+
+    def __init__(self, parts: list[Json]) -> None:
+        self.items = [part["items"] for part in parts if "items" in part]
+        self.below: dict[str, list[Any]] = {}
+        for part in parts:
+            for key, schema in (part.get("properties") or {}).items():
+                self.below.setdefault(key, []).append(schema)
+        rest = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
+        self.is_open = not self.below or any(schema is not False for schema in rest)
+
+
 class Schema:
     """One schema with the components it refers to, ready to check many values.
 
@@ -267,6 +286,7 @@ class Schema:
         self.forge = forge
         self.elsewhere = elsewhere
         self._sound: set[bytes] = set()
+        self._known: dict[tuple[int, ...], _Keys] = {}  # by the ids of schemas, which stay
         self._schema = schema
         self._schemas: Json = components["schemas"]
         self._validator = kind({**schema, "components": components}, format_checker=FORMATS)
@@ -307,20 +327,19 @@ class Schema:
         """Yield the places of keys that none of the schemas names."""
         if not isinstance(value, dict | list):
             return
-        parts = list(self._flat(schemas))
+        about = tuple(map(id, schemas))
+        known = self._known.get(about)
+        if known is None:
+            known = self._known[about] = _Keys(list(self._flat(schemas)))
         if isinstance(value, list):
-            items = [part["items"] for part in parts if "items" in part]
             for index, item in enumerate(value):
-                yield from self._extra(items, item, f"{place}/{index}")
+                yield from self._extra(known.items, item, f"{place}/{index}")
             return
-        known = [part["properties"] for part in parts if part.get("properties")]
-        rest = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-        is_open = not known or any(schema is not False for schema in rest)
         for key, item in value.items():
-            below = [names[key] for names in known if key in names]
+            below = known.below.get(key)
             if below:
                 yield from self._extra(below, item, f"{place}/{key}")
-            elif not is_open and key not in self.elsewhere:
+            elif not known.is_open and key not in self.elsewhere:
                 yield f"{place}/{key}"
 
     def _flat(self, schemas: Iterable[Any]) -> Iterator[Json]:
