@@ -40,12 +40,14 @@ from bot.git.port import (
     Scope,
 )
 from bot.git.process import (
+    ONE_AT_A_TIME,
     GitSlowError,
     authorised,
     locked,
     reason,
     refusal,
     run,
+    took_too_much_memory,
 )
 from bot.git.pushing import NOWHERE, RemotePush
 from bot.git.remote import RemoteRefs
@@ -354,7 +356,7 @@ class DiskMirror:
     ) -> None:
         self._make()
         # What comes as a pack is one file, of whatever size; loose objects would be many.
-        packed = {} if most_bytes is None else {"fetch.unpackLimit": "1"}
+        packed = {} if most_bytes is None else {"fetch.unpackLimit": "1", **ONE_AT_A_TIME}
         try:
             done = run(
                 self.folder,
@@ -369,7 +371,8 @@ class DiskMirror:
         if done.returncode:
             # Git tells too little of why: what it had to end with is as large as it may be.
             left = upkeep.clear(self.folder)
-            if most_bytes is not None and left >= most_bytes:
+            large = most_bytes is not None and left >= most_bytes
+            if most_bytes is not None and (large or took_too_much_memory(done.stderr)):
                 raise ObjectTooLargeError(large_head(most_bytes))
             raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
 

@@ -5,16 +5,18 @@ a repository brings is run: no hook, no filter, no merge driver, no attribute of
 """
 
 import base64
+import errno
 import fcntl
 import os
 import re
-import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from bot import tracing
 from bot.git.port import GitBusyError
@@ -125,6 +127,14 @@ _KEPT = (AUTHORITY, *OTHER_AUTHORITIES, *PROXIES, *NO_PROXY)
 """How the operator's network is reached: all that git is given of our environment."""
 
 
+MOST_MEMORY: Final = 512 * 1024**2
+"""Bytes of data of a git that reads what strangers send: a pack of one megabyte may hold files of
+gigabytes, each written as what differs from another."""
+
+ONE_AT_A_TIME: Final = {"pack.threads": "1"}
+"""Its configuration: each thread holds a file and what it differs from."""
+
+
 def run(
     folder: Path,
     arguments: Sequence[str],
@@ -226,10 +236,13 @@ def execute(
         GitSlowError: It took longer.
         FileNotFoundError: There is no git.
     """
+    words = ["git", *arguments]
+    if file_bytes is not None:
+        words = bounded(arguments, env, file_bytes)
     with (
         tracing.span("git", command=_command(arguments)),
         subprocess.Popen(  # noqa: S603 (arguments are a list, after "--" where others' text)
-            ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
+            words,
             cwd=folder,
             env=env,
             stdin=subprocess.PIPE if text else subprocess.DEVNULL,
@@ -238,7 +251,6 @@ def execute(
         ) as process,
     ):
         try:
-            _bound(process, file_bytes)
             said = _shown(process, show) if show else b""
             given = text.encode("utf-8", "surrogateescape") if text else None
             out, rest = process.communicate(given, timeout)
@@ -252,11 +264,34 @@ def execute(
     return subprocess.CompletedProcess([*arguments], process.returncode, *told)
 
 
-def _bound(process: subprocess.Popen[bytes], file_bytes: int | None) -> None:
-    """Bound what it writes, before a network has told it anything."""
-    if file_bytes is not None and sys.platform == "linux":
-        with suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+def bounded(arguments: Sequence[str], env: Mapping[str, str], file_bytes: int | None) -> list[str]:
+    """Return the words that run a git which reads what strangers send; Linux alone can bound it.
+
+    It is bound before it begins, and with it all that it starts: to bound a process that runs is
+    too late for what it has started by then.
+
+    Args:
+        arguments: For git.
+        env: All of its environment.
+        file_bytes: Of each file that it writes; None where it writes none.
+
+    Raises:
+        FileNotFoundError: There is no git.
+    """
+    if shutil.which("git", path=env.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "git")
+    if sys.platform != "linux":
+        return ["git", *arguments]
+    limits = f"ulimit -d {MOST_MEMORY // 1024}"
+    if file_bytes is not None:
+        limits += f"; ulimit -f {-(-file_bytes // 512)}"
+    return ["sh", "-c", f'{limits}; exec git "$@"', "sh", *arguments]
+
+
+def took_too_much_memory(said: str) -> bool:
+    """Tell whether git ended because it got no more memory; what the other end says is not read."""
+    lines = (each for each in said.split("\n") if not each.startswith("remote:"))
+    return any("out of memory" in each.lower() for each in lines)
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ Git and all that it starts are one process group, which is ended as a whole.
 """
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from bot import tracing
+from bot.git.process import bounded, took_too_much_memory
 
 _OFTEN = 0.05
 """Seconds between two looks at what git has written."""
@@ -31,7 +31,7 @@ class TooSlowError(Exception):
 
 
 class TooMuchError(Exception):
-    """Git was ended because more came than may."""
+    """Git was ended because more came than may, or took more memory to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ def run(
 
     Raises:
         TooSlowError: It did not come to its end in time.
-        TooMuchError: It wrote or printed more than it may.
+        TooMuchError: It wrote or printed more than it may, or took more memory.
         OSError: There is no git.
     """
     with (
         tracing.span("git", command=_command(arguments)),
         _input(text) as stdin,
         subprocess.Popen(  # noqa: S603 (arguments are a list, others' text stands after "--")
-            ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
+            bounded(arguments, env, bounds.written),
             cwd=folder,
             env=dict(env),
             stdin=stdin,
@@ -108,8 +108,6 @@ def run(
         ) as process,
     ):
         try:
-            if bounds.written is not None:
-                _limit(process, bounds.written)
             return _watched(process, folder, bounds, shows="--progress" in arguments)
         finally:
             with suppress(ProcessLookupError, PermissionError):
@@ -162,6 +160,8 @@ def _watched(
     # One file that grew over its bound ends git from within.
     if process.returncode == -signal.SIGXFSZ or is_over(1):
         raise TooMuchError
+    if process.returncode and took_too_much_memory(said.text):
+        raise TooMuchError
     return Done(process.returncode, out.text, said.text)
 
 
@@ -173,13 +173,6 @@ def written(folder: Path) -> int:
             with suppress(OSError):  # it was renamed meanwhile
                 total += os.lstat(os.path.join(root, name)).st_size
     return total
-
-
-def _limit(process: subprocess.Popen[bytes], most: int) -> None:
-    """Bound each file that it writes, before a network has told it anything; Linux alone can."""
-    if sys.platform == "linux":
-        with suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
 
 
 class _Reader:

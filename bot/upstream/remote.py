@@ -87,7 +87,7 @@ class FetchCommands:
         more = ("-c", "fetch.unpackLimit=1", "-c", "fetch.negotiationAlgorithm=noop")
         quiet = "--progress" if self.way.asks and bounded.is_watched() else "--quiet"
         return self.git(
-            *(*given, *more, "-c", "gc.auto=0"),
+            *(*given, *more, "-c", "pack.threads=1", "-c", "gc.auto=0"),
             *("fetch", quiet, "--no-tags", "--no-write-fetch-head", *options),
             *("--", _REMOTE, *refs),
             text=text,

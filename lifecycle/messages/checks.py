@@ -100,9 +100,9 @@ def large_commit(sha: str, most: int) -> str:
 def large_head(most: int) -> str:
     """Why a look ends at the head of a fork."""
     return (
-        f"The branch adds more than {most // 1024**2} MB, which is more than the bot accepts from a"
-        " fork. Propose the change from a new branch whose history does not contain the large"
-        " files."
+        f"The branch adds more than {most // 1024**2} MB, or files that take too much memory to"
+        " unpack, which is more than the bot accepts from a fork. Propose the change from a new"
+        " branch whose history does not contain the large files."
     )
 
 

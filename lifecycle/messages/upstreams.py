@@ -244,7 +244,7 @@ def too_large(place: str, why: str) -> Problem:
 def too_much(place: str, most: int) -> Problem:
     """A repository that sends more than is taken."""
     return (
-        f"{place} sent more than {most // 1024**2} MiB",
+        f"{place} sent more than {most // 1024**2} MiB, or what takes too much memory to unpack",
         "Take the package from a repository with fewer or smaller files",
     )
 

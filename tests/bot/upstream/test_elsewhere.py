@@ -411,8 +411,8 @@ def test_a_repository_without_end_is_ended(remote: Remote, tmp_path: Path) -> No
 
     assert (fault, said) == (
         UpstreamFault.TOO_LARGE,
-        f"{remote.url}//net/core@main sent more than 8 MiB."
-        " Take the package from a repository with fewer or smaller files.",
+        f"{remote.url}//net/core@main sent more than 8 MiB, or what takes too much memory to"
+        " unpack. Take the package from a repository with fewer or smaller files.",
     )
     assert sent < 200 * 1024**2
     assert list((tmp_path / "kept").iterdir()) == []
