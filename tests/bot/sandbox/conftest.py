@@ -75,6 +75,13 @@ def forge(tmp_path: Path, clock: Clock) -> Iterator[SandboxForge]:
         yield made
 
 
+EVENTS = (
+    *("check_run", "check_suite", "create", "delete", "issue_comment", "issues", "merge_group"),
+    *("pull_request", "pull_request_review", "push", "repository", "status"),
+)
+"""More than the bot asks for: a push also tells which refs came and went."""
+
+
 @pytest.fixture
 def world(forge: SandboxForge, received: Received, tmp_path: Path) -> World:
     """Owner, author, approver and outsider, a repository with one file, an App installed."""
@@ -89,7 +96,12 @@ def world(forge: SandboxForge, received: Received, tmp_path: Path) -> World:
         first = [FileChange(path="net/values.yaml", content=b"a: 1\nb: 2\nc: 3\n")]
         state.commit_files(repo, "main", first, "Begin", actor=state.user("owner"))
     app = state.register_app(
-        "porchbot", public, owner="owner", webhook_url=received.url, webhook_secret=SECRET
+        "porchbot",
+        public,
+        owner="owner",
+        events=EVENTS,
+        webhook_url=received.url,
+        webhook_secret=SECRET,
     )
     state.install(app, repo)
     return World(
