@@ -7,10 +7,13 @@ Rules
 - The classes are the format: what keys there are, and their JSON schema, follow from them.
 """
 
+import ast
 import difflib
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -33,9 +36,9 @@ MOST_PROBLEMS: Final = 50
 class Strict(BaseModel):
     """A mapping of such a file: no key is unknown, no text is taken for a number."""
 
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    # Docstrings of keys are for the schema alone, which reads them: to do so for each form as it is
+    # imported takes a twentieth of the bot's start.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 Form = TypeVar("Form", bound=Strict)
@@ -228,7 +231,7 @@ def _shown(value: object) -> str:
 # --- the schema -----------------------------------------------------------------------------------
 
 
-class _Untitled(GenerateJsonSchema):
+class _Documented(GenerateJsonSchema):
     """Leaves out the titles that repeat the keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -236,12 +239,35 @@ class _Untitled(GenerateJsonSchema):
         del schema
         return False
 
+    def model_schema(self, schema: Any) -> Any:
+        """Describe each key by its docstring."""
+        found = super().model_schema(schema)
+        form = schema["cls"]
+        for each in form.__mro__[: form.__mro__.index(Strict)]:
+            for name, text in _docstrings(each).items():
+                key = form.model_fields[name].alias or name
+                found["properties"][key].setdefault("description", text)
+        return found
+
+
+def _docstrings(form: type[Strict]) -> dict[str, str]:
+    """The text below each key of a form, by the key's name in our code."""
+    (written,) = ast.parse(inspect.getsource(form)).body
+    body = written.body if isinstance(written, ast.ClassDef) else []
+    return {
+        key.target.id: inspect.cleandoc(below.value.value)
+        for key, below in pairwise(body)
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(below.value.value, str)
+    }
+
 
 def schema_text(form: type[Strict], title: str) -> str:
     """Return the JSON schema of a form, as it is published for editors."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **form.model_json_schema(schema_generator=_Untitled),
+        **form.model_json_schema(schema_generator=_Documented),
         "title": title,
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

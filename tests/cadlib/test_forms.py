@@ -1,5 +1,6 @@
 """Configuration files that cannot be used: what is told of them, and what that takes."""
 
+import json
 from unittest.mock import patch
 
 import pytest
@@ -10,6 +11,11 @@ from cadlib.forms import MOST_PROBLEMS, FormError, Strict
 
 class Inner(Strict):
     name: str = ""
+    """Text of the reference."""
+
+
+class Inherited(Inner):
+    more: str = ""
 
 
 class Form(Strict):
@@ -51,3 +57,13 @@ def test_few_problems_are_all_told_in_the_order_of_their_lines() -> None:
 
     assert [each.split(":")[1].split(",")[0] for each in found] == ["1", "3", "4"]
     assert "Did you mean 'name'?" in found[1]
+
+
+def test_the_text_of_a_key_is_read_for_the_schema_alone() -> None:
+    """Short-cut: pydantic reads the source of each form as it is imported, at every start."""
+    assert Inner.model_fields["name"].description is None
+
+    keys = json.loads(forms.schema_text(Inherited, "a form"))["properties"]
+
+    assert keys["name"]["description"] == "Text of the reference."
+    assert "description" not in keys["more"]
