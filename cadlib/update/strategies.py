@@ -128,7 +128,7 @@ def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError)
 
     What is here counts as unchanged where all of it is replaced, and as somebody's own where files
     are copied over it, as the Kptfile always does: its inventory and its functions stay. A
-    subpackage with an upstream that both sides have was there before.
+    subpackage with an upstream that both sides have was there before, and so was what is in it.
 
     Args:
         strategy: One of `STRATEGIES`.
@@ -148,8 +148,8 @@ def assumed_origin(strategy: str, local: Files, updated: Files, gone: GoneError)
             " the commit there that comes nearest to it into `upstreamLock.git` of the Kptfile",
         )
     remote = remote_packages(local, updated)
-    kept = [packages.join(each, KPTFILE) for each in remote]
-    origin = {path: local[path] for path in kept if path in local and path in updated}
+    both = [p for p in local if packages.name(p) == KPTFILE and p in updated and _in_any(p, remote)]
+    origin = {path: local[path] for path in both}
     return origin if strategy == "copy-merge" else without(local, [*remote, KPTFILE]) | origin
 
 
@@ -333,7 +333,9 @@ def _replace(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> Merged
 
 
 def _copy_merge(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> MergedPackage:
-    origin, local, updated = trees.origin, trees.local, trees.updated
+    remote = remote_packages(trees.origin, trees.local, trees.updated)
+    own = trees.map(partial(without, remote=remote))
+    origin, local, updated = own.origin, own.local, own.updated
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     files = dict(kptfile.files)
     _, found = merge_files(origin, local, updated, whole="copy-merge takes as a whole")

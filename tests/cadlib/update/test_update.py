@@ -523,3 +523,34 @@ def test_what_a_kptfile_has_of_its_own_stays(strategy: str, origin: str) -> None
 
     assert after["Kptfile"].endswith(own)
     assert updated.conflicts == ()
+
+
+@pytest.mark.parametrize("origin", ["gone", "there"])
+def test_copy_merge_leaves_subpackages_of_their_own_to_their_upstreams(origin: str) -> None:
+    """The short-cut: kpt's, which copies all that upstream has: one that is new there counts as
+    added on both sides, which is refused, and of one that both have local changes are lost."""
+    new, old = (
+        kptfile("sub", upstream=f"other@{ref}", lock=f"other@{ref}") for ref in ("v2", "v1")
+    )
+    a, b = config_map("a", x="1"), config_map("b", x="1", y="1")
+    changed = b.replace("x: 1", "x: mine")
+    first = {"old/Kptfile": old, "old/b.yaml": b, "old/in/Kptfile": kptfile("in")}
+    second = {"old/Kptfile": new, "old/b.yaml": b.replace("y: 1", "y: 2")}
+    inside = {"old/in/Kptfile": kptfile("in")}
+    up = {
+        ("up", "v2"): {**second, **inside, "new/Kptfile": new, "new/a.yaml": a},
+        ("other", "v1"): {"b.yaml": b, "in/Kptfile": kptfile("in")},
+        ("other", "v2"): {"b.yaml": second["old/b.yaml"], "in/Kptfile": kptfile("in")},
+    }
+    if origin == "there":
+        up["up", "v0"] = first
+
+    local = {"Kptfile": GONE, **first, "old/b.yaml": changed}
+    after, updated = _update(local, up, strategy="copy-merge")
+
+    assert after["new/a.yaml"] == a
+    assert "old/in/Kptfile" in after
+    assert "y: 2" in after["old/b.yaml"]
+    assert ("x: mine" in after["old/b.yaml"]) == (origin == "there")
+    told = ["data.x", "data.y"] if origin == "gone" else []
+    assert [each.field for each in updated.conflicts] == told
