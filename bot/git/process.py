@@ -200,13 +200,27 @@ _MISLEADING = re.compile(
 )
 
 
-def users_environment() -> dict[str, str]:
+def users_environment(*, named: bool = False) -> dict[str, str]:
     """The user's own environment for git, without what would lead it elsewhere.
 
     The command line runs git with it: the user's configuration has the way to private repositories.
+    That of a folder does not count which looks like a bare repository and is part of somebody's
+    clone: it may name programs.
+
+    Args:
+        named: The repository itself was named, or is ours, and may be bare.
     """
     kept = {name: text for name, text in os.environ.items() if not _MISLEADING.match(name)}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    kept |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    if named:
+        return kept
+    said = kept.get("GIT_CONFIG_COUNT", "")
+    number = int(said) if said.isdecimal() else 0
+    return kept | {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{number}": "explicit",
+    }
 
 
 def execute(

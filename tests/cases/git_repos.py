@@ -96,7 +96,7 @@ def _git(folder: Path, *arguments: str, text: bytes = b"") -> None:
     subprocess.run(
         ["git", *arguments],
         cwd=folder,
-        env=users_environment(),
+        env=users_environment(named=True),
         input=text,
         check=True,
         capture_output=True,

@@ -185,7 +185,7 @@ class _Repository(ABC):
 
     def __init__(self, repo: str, path: Path) -> None:
         self._repo = repo
-        self.objects = RepositoryTrees(path, users_environment())
+        self.objects = RepositoryTrees(path, users_environment(named=True))
 
     def close(self) -> None:
         """End the process that reads objects."""
@@ -276,7 +276,7 @@ class _Remote(_Repository):
 
     def _run(self, work: Callable[[FetchCommands], Done | None], *, check: bool) -> None:
         bounds = GitCallLimits(self.ends, self._most + bounded.written(self._folder))
-        way = Way(self._repo, users_environment(), asks=True)
+        way = Way(self._repo, users_environment(named=True), asks=True)
         _checked(
             self._repo,
             lambda: work(FetchCommands(way, self._folder, bounds)),
@@ -344,7 +344,7 @@ def _listed(repo: str, patterns: Sequence[str], bounds: GitCallLimits) -> list[t
 
     With them come the symbolic refs, with "ref: " and the name they stand for in front.
     """
-    way = Way(os.fspath(local_repository(repo) or repo), users_environment(), asks=True)
+    way = Way(os.fspath(local_repository(repo) or repo), users_environment(named=True), asks=True)
     found: list[tuple[str, str]] = []
 
     def work() -> Done:

@@ -52,6 +52,9 @@ class Base:
     default_branch: str
 
 
+_BARE = ("must be run in a work tree", "cannot use bare repository")
+
+
 class WorkingTree:
     """The working tree around a folder; opened with `with`.
 
@@ -67,7 +70,7 @@ class WorkingTree:
         self.top = folder
         shown = self._git("rev-parse", "--show-toplevel", check=False)
         if shown.returncode:
-            bare = "must be run in a work tree" in shown.stderr
+            bare = any(each in shown.stderr for each in _BARE)
             where = "in a bare repository" if bare else "in no git repository"
             why = "" if bare or "not a git repository" in shown.stderr else f" ({_why(shown)})"
             raise CommandFailure(

@@ -22,7 +22,7 @@ def remote(tmp_path: Path) -> Remote:
 
 @pytest.fixture
 def objects(remote: Remote) -> Iterator[ObjectReader]:
-    opened = ObjectReader(remote.folder, users_environment())
+    opened = ObjectReader(remote.folder, users_environment(named=True))
     yield opened
     opened.close()
 
@@ -78,7 +78,7 @@ def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
     by_path: dict[str, bytes | str] = {**TEXTS, "again": TEXTS["f7"]}
     head = remote.commit(by_path, ref="refs/heads/main")
     total = sum(len(data) for data in [*TEXTS.values(), TEXTS["f7"]])
-    trees = RepositoryTrees(remote.folder, users_environment())
+    trees = RepositoryTrees(remote.folder, users_environment(named=True))
 
     with pytest.raises(PackageError, match=r"holds more than 1\.\d MiB\."):
         trees.files(trees.tree(head, ""), PackageLimits(package_bytes=total - 1))
@@ -91,7 +91,7 @@ def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
 def test_a_file_that_is_most_of_what_is_too_much_is_named(remote: Remote) -> None:
     """Short-cuts refused: bytes that nobody can read, and no word of which file it is."""
     head = remote.commit({"a": b"1", "b/huge.bin": b"0" * 3_000_000}, ref="refs/heads/main")
-    trees = RepositoryTrees(remote.folder, users_environment())
+    trees = RepositoryTrees(remote.folder, users_environment(named=True))
 
     with pytest.raises(PackageError) as refused:
         trees.files(trees.tree(head, ""), PackageLimits(package_bytes=2 * 1024**2))
@@ -107,7 +107,7 @@ def test_files_that_a_group_may_write_are_regular(remote: Remote) -> None:
     blob = remote.git("hash-object", "-w", "--stdin", data=b"x")
     data = b"100664 old\0" + bytes.fromhex(blob)
     tree = remote.git("hash-object", "--literally", "-t", "tree", "-w", "--stdin", data=data)
-    trees = RepositoryTrees(remote.folder, users_environment())
+    trees = RepositoryTrees(remote.folder, users_environment(named=True))
 
     assert trees.files(tree, DEFAULT)["old"].mode == "100644"
     trees.close()
