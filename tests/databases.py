@@ -79,7 +79,7 @@ async def drop_database(url: str, name: str) -> None:
 
 _NO_ROWS = """
 DO $$
-DECLARE name text; counter regclass;
+DECLARE name text;
 BEGIN
   SET LOCAL session_replication_role = replica;  -- some rows may not be deleted: by triggers
   FOR name IN
@@ -87,12 +87,12 @@ BEGIN
   LOOP
     IF pg_relation_size(quote_ident(name)::regclass) > 1000000 THEN
       EXECUTE format('TRUNCATE %I', name);
-    ELSE
+    ELSIF pg_relation_size(quote_ident(name)::regclass) > 0 THEN  -- most have never had a row
       EXECUTE format('DELETE FROM %I', name);
     END IF;
   END LOOP;
-  FOR counter IN SELECT oid FROM pg_class WHERE relkind = 'S' LOOP
-    EXECUTE format('ALTER SEQUENCE %s RESTART', counter);
+  FOR name IN SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL LOOP
+    EXECUTE format('ALTER SEQUENCE %I RESTART', name);
   END LOOP;
 END
 $$
