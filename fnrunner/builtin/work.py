@@ -1,6 +1,6 @@
 """A worker process: runs builtin functions, one after the other, until the runner goes away.
 
-`python -m fnrunner.builtin.work MEMORY_BYTES MESSAGE_BYTES`, with a socket as standard input.
+`python -m fnrunner.builtin MEMORY_BYTES MESSAGE_BYTES`, with a socket as standard input.
 """
 
 import contextlib
@@ -124,6 +124,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()  # `__main__` has stopped it
     # Its end may show while it is read or written: the runner went away in the middle of a call.
     with socket.socket(fileno=0) as connection, contextlib.suppress(ConnectionError):
         try:
@@ -136,7 +137,3 @@ def _end_with_parent() -> None:
     """Have the system end this process with the runner, in the middle of a call, too."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()

@@ -64,7 +64,7 @@ class BuiltinWorkerProcess:
             self._socket.setblocking(False)
             try:
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - ours
-                    [sys.executable, "-P", "-m", "fnrunner.builtin.work", *limits],
+                    [sys.executable, "-P", "-m", "fnrunner.builtin", *limits],
                     stdin=theirs.fileno(),
                     env=_environment(),
                     # No interrupts from the keyboard, and it is killed with its own children.

@@ -1,6 +1,6 @@
 """The process that worker processes are forked from: it has read our code, and nothing else.
 
-`python -P -m bot.render.workers.forkserver MEMORY_BYTES`, with a socket as standard input: each
+`python -P -m bot.render.workers MEMORY_BYTES`, with a socket as standard input: each
 byte brings the connection of a worker to start. What is told back is lines of JSON: `{"pid": N}`
 in the order of the requests, and `{"ended": N, "status": S}`.
 
@@ -59,6 +59,7 @@ def main() -> None:
     root = fence.empty_root()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()  # `__main__` has stopped it
     woken, wakes = socket.socketpair()
     wakes.setblocking(False)
     signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
@@ -128,7 +129,3 @@ def _end_with_parent() -> None:
     """Have the system end this process with the one that started it, in the middle of anything."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()

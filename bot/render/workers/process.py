@@ -263,7 +263,7 @@ class ForkServer:
         self._control.setblocking(False)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - ours
-                [sys.executable, "-P", "-m", "bot.render.workers.forkserver", str(memory_bytes)],
+                [sys.executable, "-P", "-m", "bot.render.workers", str(memory_bytes)],
                 stdin=theirs.fileno(),
                 env=_environment(),
                 start_new_session=True,
