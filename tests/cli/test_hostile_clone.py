@@ -51,6 +51,37 @@ def test_a_folder_that_looks_like_a_repository_runs_nothing(
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("command", ["update", "diff"])
+def test_an_upstream_inside_a_clone_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The short-cut reads such a repository as any other: what is missing in it git fetches with
+    the program that its configuration names."""
+    ran, upstream, package = tmp_path / "ran", tmp_path / "up", tmp_path / "pkg"
+    upstream.mkdir()
+    git(upstream, "init", "--quiet", "--initial-branch=main", "--bare")
+    (upstream / "Kptfile").write_text(KPTFILE)
+    git(upstream, "--work-tree=.", "add", "Kptfile")
+    git(upstream, "--work-tree=.", "commit", "--quiet", "--message", "x")
+    blob = git(upstream, "rev-parse", "main:Kptfile")
+    (upstream / "objects" / blob[:2] / blob[2:]).unlink()
+    program = f'url = {tmp_path}\npromisor = true\nuploadpack = "echo >> {ran}; false"'
+    (upstream / "config").write_text(
+        "[core]\nrepositoryformatversion = 1\nbare = true\n"
+        f'[extensions]\npartialClone = origin\n[remote "origin"]\n{program}\n'
+    )
+    package.mkdir()
+    source = "type: git, git: {repo: up, directory: /, ref: main}"
+    lock = source.replace("ref: main", f"ref: main, commit: {git(upstream, 'rev-parse', 'main')}")
+    (package / "Kptfile").write_text(f"{KPTFILE}upstream: {{{source}}}\nupstreamLock: {{{lock}}}\n")
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(main, ["pkg", command, "pkg"])
+
+    assert f"{blob} is missing" in result.stderr
+    assert not ran.exists()
+
+
 def test_what_the_user_configures_for_one_command_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut takes the place of the first of them."""
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c"}

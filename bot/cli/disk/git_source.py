@@ -185,7 +185,10 @@ class _Repository(ABC):
 
     def __init__(self, repo: str, path: Path) -> None:
         self._repo = repo
-        self.objects = RepositoryTrees(path, users_environment(named=True))
+        # What is missing is fetched from nowhere: a repository that a Kptfile names may be a folder
+        # of the same clone, and its configuration names programs to fetch with.
+        alone = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+        self.objects = RepositoryTrees(path, users_environment(named=True) | alone)
 
     def close(self) -> None:
         """End the process that reads objects."""
