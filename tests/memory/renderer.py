@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.render import merging, verdicts
+from bot.render.kept import CachingReader
 from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import NotRun
 from cadlib.diff.changes import changes
@@ -39,6 +40,9 @@ class Answer:
     error: str = ""
     digest: str = ""
 
+
+_READER = CachingReader()
+"""One for all: histories have the same few files, in thousands of repositories."""
 
 Function = Callable[[GuardrailFunction, Files], Answer]
 """Given as whom the rules name it, with its parameters, and the files as they are by then."""
@@ -91,7 +95,8 @@ class MemoryRenderer:
         """As `Renderer` has it."""
         if (before, after) not in self._changes:
             try:
-                found = changes(self._files(trees, before), self._files(trees, after))
+                old, new = self._files(trees, before), self._files(trees, after)
+                found = changes(old, new, bulk=_READER)
             except PackageError:
                 return ()
             self._changes[before, after] = tuple(found)
@@ -142,7 +147,8 @@ class MemoryRenderer:
         if self.broken and (policy.mutators or policy.validators):
             return Verdict(package=package, broken=self.broken)
         secret = verdicts.secret_values(files.values())
-        return verdicts.of(package, files, before, self._run(files, policy), policy, secret)
+        rendered = self._run(files, policy)
+        return verdicts.of(package, files, before, rendered, policy, secret, _READER)
 
     def _run(self, files: Files, policy: Policy) -> Rendered:
         now, findings, steps = dict(files), list[Finding](), list[Step]()
