@@ -23,7 +23,7 @@ from cadlib.kptfile.values import Condition, GenericRef, GitRef, Kptfile, Pipeli
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml import Document, FieldPath, Stream, Value, field_text
 from cadlib.yaml import read as read_yaml
-from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
+from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq, is_merge, key_text
 
 __all__ = [
     "API_VERSION",
@@ -316,10 +316,10 @@ def _as_written(node: Node, value: Value) -> Value:
     match node, value:
         case Map(), dict():
             written = dict(value)
-            for key, inner in value.items():
-                found = node.at(key)
-                if found is not None:
-                    written[key] = _as_written(found[1], inner)
+            for name, inner in zip(node.keys, node.values, strict=True):
+                if not is_merge(name):
+                    key = key_text(name)
+                    written[key] = _as_written(inner, value[key])
             return written
         case Seq(), list():
             return [_as_written(each, inner) for each, inner in zip(node.items, value, strict=True)]
