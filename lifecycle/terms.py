@@ -124,7 +124,7 @@ _TEXTS = 8_000
 """Longest text, in characters, that is kept as it is said: most summaries are shorter."""
 
 
-@lru_cache(maxsize=1024)  # at each look all is put into words, which are mostly those of the last
+@lru_cache(maxsize=256)  # at each look all is put into words, which are mostly those of the last
 def _said(terms: Terms, text: str) -> str:
     if terms != AS_WRITTEN:
         if terms.phrases:

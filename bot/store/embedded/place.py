@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -55,7 +55,7 @@ def system_user() -> SystemUser:
             )
     found = _found()
     if found is None:
-        with _alone_in_adding():
+        with suppress(OSError), _alone_in_adding():  # nothing may be written: nobody is added
             found = _found() or _added()
     if found is not None:
         return found

@@ -60,3 +60,19 @@ def test_what_initdb_said_is_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(PostgresError, match=r"did not start: .*data\.new.*Mend"):
         EmbeddedPostgres(tmp_path / "pg").__enter__()
     shutil.rmtree(home)  # it may stand elsewhere
+
+
+def test_where_nothing_can_be_written_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut: let the error of the lock's file through, which names that file alone."""
+
+    def getpwnam(name: str) -> pwd.struct_passwd:
+        raise KeyError(name)
+
+    monkeypatch.setattr(pwd, "getpwnam", getpwnam)
+    monkeypatch.setattr(place, "STATE", tmp_path / "file" / "below")
+    (tmp_path / "file").write_text("no folder")
+
+    with pytest.raises(PostgresError, match="or do not run as root, or set DATABASE_URL"):
+        place.system_user()
