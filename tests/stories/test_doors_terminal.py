@@ -122,7 +122,8 @@ def test_no_command_changes_anything_for_anybody(
     for name in (n for n in play.environment if n.startswith("PORCHBOT_") and "API" not in n):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.setenv("PORCHBOT_GITHUB_API_URL", play.environment["PORCHBOT_GITHUB_API_URL"])
+    for name in ("PORCHBOT_GITHUB_API_URL", "PORCHBOT_RUNNER_ADDRESS"):
+        monkeypatch.setenv(name, play.environment[name])
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("KPT_CACHE_DIR", str(tmp_path / "cache"))
     before = snapshot(play)
