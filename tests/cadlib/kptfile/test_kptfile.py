@@ -4,8 +4,7 @@ Longer than 400 lines: a table of mistakes, and what is said of each.
 """
 
 import json
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from cadlib.kptfile.reader import (
     PipelineFunction,
     Selector,
 )
+from tests.counting import assert_in_proportion
 
 CASES = Path(__file__).resolve().parents[3] / "../shared/cases/runtime/cases.jsonl"
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
@@ -476,14 +476,14 @@ def test_a_hundred_unknown_fields_are_told() -> None:
     assert caught.value.details.count(" not found in type ") == 100
 
 
-def test_a_kptfile_of_many_labels_is_read_in_little_time() -> None:
-    """Short-cut refused: each field is looked for among all of them, which took 40 s of CPU time
-    for these; what is measured has much room."""
-    labels = {f"label{number}": "1.10" for number in range(40_000)}
-    text = "".join(f"    {name}: {value}\n" for name, value in labels.items())
-    data = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\n  labels:\n{text}"
-    began = time.process_time()
+def test_a_kptfile_of_many_labels_is_read_in_proportion() -> None:
+    """Short-cut refused: each field is looked for among all of them: 40,000 took 40 s."""
 
-    assert kptfile.read(data.encode()).labels == labels
+    def reading(count: int) -> Callable[[], object]:
+        labels = {f"label{number}": "1.10" for number in range(count)}
+        text = "".join(f"    {name}: {value}\n" for name, value in labels.items())
+        data = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\n  labels:\n{text}"
+        assert kptfile.read(data.encode()).labels == labels
+        return lambda: kptfile.read(data.encode())
 
-    assert time.process_time() - began < 5
+    assert_in_proportion(reading, 200)

@@ -1,7 +1,5 @@
 """Expressions in CEL: what they give, how errors are said, and what they cannot do to the bot."""
 
-import tracemalloc
-
 import pytest
 
 from lifecycle.variants import expressions
@@ -15,6 +13,7 @@ from lifecycle.variants.expressions import (
     compiled,
     together,
 )
+from tests.counting import peak_memory
 
 INPUTS: dict[str, Input] = {
     "repoDefault": "live",
@@ -183,14 +182,12 @@ def test_hostile_texts_are_refused_at_once(text: str) -> None:
 
 def test_a_text_of_ten_megabytes_is_not_handed_to_the_library() -> None:
     """The short-cut has it parsed before it is counted."""
-    text = "'" + "a" * 10_000_000 + "'"
-    tracemalloc.start()
-    with pytest.raises(ExpressionError, match=f"longer than {MOST_CHARACTERS} characters"):
-        compiled(text)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    assert peak_memory(_ten_megabytes_are_refused) < 15_000_000  # each copy takes ten million
 
-    assert peak < 5_000_000  # a copy takes ten million
+
+def _ten_megabytes_are_refused() -> None:
+    with pytest.raises(ExpressionError, match=f"longer than {MOST_CHARACTERS} characters"):
+        compiled("a" * 10_000_000)
 
 
 def test_large_inputs_count() -> None:
