@@ -187,7 +187,7 @@ def _document_of(files: Files, conflict: Conflict) -> yaml.Document | None:
 def _reached(value: Value, conflict: Conflict) -> int:
     """How many of the steps around a field there are in a resource as a side has it."""
     known, reached = iter(conflict.known), 0
-    for reached, each in enumerate(yaml.parse_field(conflict.field)):  # noqa: B007
+    for reached, each in enumerate(yaml.parse_field(conflict.field)):  # noqa: B007 (counted)
         step: str | int = each
         if isinstance(each, int):
             element = next(known, None)

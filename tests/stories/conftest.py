@@ -32,12 +32,10 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     socket = tmp_path_factory.mktemp("runner") / "runner.sock"
     address = f"unix:{socket}"
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
-    command += ["--allow", "ghcr.io/kptdev/*"]  # as the bot starts its own
-    process = subprocess.Popen(command)
-    wait_for("the runner", socket.exists)
-    yield address
-    process.terminate()
-    process.wait()
+    command += ["--allow", "ghcr.io/kptdev/*", "--until-stdin-closes"]  # as the bot starts its own
+    with subprocess.Popen(command, stdin=subprocess.PIPE):
+        wait_for("the runner", socket.exists)
+        yield address
 
 
 @pytest.fixture(scope="session")
