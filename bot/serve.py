@@ -47,6 +47,7 @@ from bot.store.values import StoreError
 from bot.tracing import TracingError
 from bot.upstream.elsewhere import ExternalRepositories
 from bot.upstream.port import Upstreams
+from bot.upstream.rooms import fetch_rooms
 from bot.upstream.routes import GitRoutes
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -250,10 +251,11 @@ async def running(
             )
             known = {forge: each.forges for forge, each in served.items()}
             published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
+            offloads = {forge: each.offload for forge, each in served.items()}
             upstreams = AllUpstreams(
-                ServedUpstreams(known, mirrors, store.repositories, published, clock, offload),
+                ServedUpstreams(known, mirrors, store.repositories, published, clock, offloads),
                 elsewhere,
-                offload,
+                fetch_rooms(stack.callback),
                 Homes(known, {forge: each.home for forge, each in served.items()}, clock),
             )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)

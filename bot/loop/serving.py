@@ -102,7 +102,7 @@ class Serving:
             store.repositories,
             IndexedPublications(store, {forges.name: record_keys}),
             clock,
-            offload,
+            {forges.name: offload},
         )
         self._users = UpstreamUsers(self.around, store.upstreams)
         self._clock = clock

@@ -112,7 +112,7 @@ class ExternalRepositories:
                 allowed(location)
             return self._read(kept, wanted, wanted.ref)
         ends = time.monotonic() + self._seconds
-        route = self._routes.open(wanted.repo, reader, allowed)
+        route = self._routes.open(wanted.repo, reader, allowed, ends)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:

@@ -13,8 +13,10 @@ Rules:
 import os
 import re
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from urllib.parse import SplitResult
 
@@ -94,13 +96,14 @@ class GitRoutes:
         sent = self._reach.credentials_for(at, reader)
         return bool(sent) or self._reach.key_for(at, reader) is not None
 
-    def open(self, repo: str, reader: str, allowed: Allowed) -> GitRoute:
+    def open(self, repo: str, reader: str, allowed: Allowed, ends: float = inf) -> GitRoute:
         """Judge an address, and where it leads to.
 
         Args:
             repo: As it was written.
             reader: Location of the repository that the package is for; `PUBLIC` for none.
             allowed: Judges each repository on the way by the configuration.
+            ends: When it has to be done, by `time.monotonic`: a name may have many addresses.
 
         Raises:
             UpstreamError: It is not reached, or nothing is there.
@@ -109,7 +112,7 @@ class GitRoutes:
         first = url.hostname or ""
         for _ in range(MOST_REDIRECTS + 1):
             try:
-                route, next_url = self._judged(url, reader, allowed)
+                route, next_url = self._judged(url, reader, allowed, ends)
             except UpstreamError as error:
                 if url.hostname == first:
                     raise
@@ -121,7 +124,7 @@ class GitRoutes:
         raise UpstreamError(_REFUSED, *texts.redirects(first, _shown(url)))
 
     def _judged(
-        self, url: SplitResult, reader: str, allowed: Allowed
+        self, url: SplitResult, reader: str, allowed: Allowed, ends: float
     ) -> tuple[GitRoute, SplitResult | None]:
         """The route to an address, and where it leads to; None where it is the one."""
         location = locate(url.geturl())
@@ -147,33 +150,37 @@ class GitRoutes:
         }
         proxied = any(os.environ.get(each) for each in PROXIES)
         if not proxied:  # a proxy looks hosts up itself, and judges by its own rules
-            answer = self._asked(url, addresses, credentials)
+            answer = self._asked(url, addresses, credentials, ends)
             if 300 <= answer.status < 400 and answer.location:
                 return GitRoute(url.geturl(), configuration), self._next(url, answer.location)
             _judge_answer(answer, url)
         return GitRoute(url.geturl(), configuration), None
 
-    def _asked(self, url: SplitResult, addresses: tuple[str, ...], credentials: str) -> HttpAnswer:
+    def _asked(
+        self, url: SplitResult, addresses: tuple[str, ...], credentials: str, ends: float
+    ) -> HttpAnswer:
         secure = url.scheme == "https"
         authority = os.environ.get(AUTHORITY, "") if secure else ""
         headers = {"User-Agent": "git/porchbot", "Accept": "*/*", "Git-Protocol": "version=2"}
         headers |= {"Authorization": basic(credentials)} if credentials else {}
         asked = Request("GET", f"{url.path.rstrip('/')}{_SERVICE}", headers, most=MOST_TOLD)
         host = url.hostname or ""
-        fault, problem = UpstreamFault.UNREACHABLE, texts.unreachable(host, "")
-        connections = Connections(self._seconds)  # hosts are asked too seldom to keep any
-        try:
-            for each in addresses:
-                try:
-                    at = RemoteAddress(host, _port(url), secure, authority, each)
-                    return connections.ask(at, asked)
-                except TimeoutError:
-                    fault, problem = UpstreamFault.TOO_SLOW, texts.too_slow(host, self._seconds)
-                except FAILURES as error:
-                    reason = " ".join(str(error).split()) or type(error).__name__
-                    fault, problem = UpstreamFault.UNREACHABLE, texts.unreachable(host, reason)
-        finally:
-            connections.close()
+        fault, problem = UpstreamFault.TOO_SLOW, texts.too_slow(host, self._seconds)
+        for each in addresses:
+            seconds = min(self._seconds, ends - time.monotonic())
+            if seconds <= 0:
+                break
+            at = RemoteAddress(host, _port(url), secure, authority, each)
+            connections = Connections(seconds)  # hosts are asked too seldom to keep any
+            try:
+                return connections.ask(at, asked)
+            except TimeoutError:
+                fault, problem = UpstreamFault.TOO_SLOW, texts.too_slow(host, self._seconds)
+            except FAILURES as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                fault, problem = UpstreamFault.UNREACHABLE, texts.unreachable(host, reason)
+            finally:
+                connections.close()
         raise UpstreamError(fault, *problem)
 
     def _next(self, url: SplitResult, location: str) -> SplitResult:

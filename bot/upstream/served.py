@@ -65,7 +65,7 @@ class ServedUpstreams:
         repositories: Which are served.
         publications: What was published there.
         clock: How old a fetch is.
-        offload: Where git is read.
+        offloads: Where what concerns each forge is waited for: one that is slow holds up no other.
 
     Attributes:
         forges: Their names, sorted.
@@ -79,7 +79,7 @@ class ServedUpstreams:
         repositories: Repositories,
         publications: Publications,
         clock: Clock,
-        offload: Offload,
+        offloads: Mapping[str, Offload],
     ) -> None:
         self._forges = forges
         self.forges = tuple(sorted(forges))
@@ -87,7 +87,7 @@ class ServedUpstreams:
         self._repositories = repositories
         self._publications = publications
         self._clock = clock
-        self._offload = offload
+        self._offloads = offloads
         self.knowing = Knowing()
 
     async def named(self, forge: str, full_names: Sequence[str]) -> tuple[Repository, ...]:
@@ -173,7 +173,7 @@ class ServedUpstreams:
             policy = config.read(data)
             return () if isinstance(policy, BrokenPolicy) else policy.upstream_use.share
 
-        share = await self._offload(read)
+        share = await self._offload(repository)(read)
         try:
             now = await self._forges[into.id.forge].repository_by_id(into.id, into.installation)
         except ForgeMissingError:
@@ -217,7 +217,7 @@ class ServedUpstreams:
                 tip = git.ref(names.branch_ref(repository.default_branch))
                 return {each: releases.entries(git, tip, each) or {} for each in packages}
 
-        return await self._offload(read)
+        return await self._offload(repository)(read)
 
     async def commits(self, repository: Repository, refs: Collection[str]) -> dict[str, str]:
         """Return the commits of refs, as the mirror has them; of those that it has."""
@@ -226,7 +226,7 @@ class ServedUpstreams:
             with mirror.open() as git:
                 return {ref: sha for ref in refs if (sha := git.ref(ref))}
 
-        return await self._offload(read, self._mirror(repository))
+        return await self._offload(repository)(read, self._mirror(repository))
 
     async def releases(
         self, repository: Repository, packages: Collection[str]
@@ -253,7 +253,7 @@ class ServedUpstreams:
                     found[package] = tuple(sorted(good))
                 return found
 
-        return await self._offload(read)
+        return await self._offload(repository)(read)
 
     async def fetch(
         self, place: ServedPackage, ref: str, *, published: bool = False
@@ -286,13 +286,21 @@ class ServedUpstreams:
         forge, mirror = self._forge(place.repository), self._mirror(place.repository)
         credentials = await forge.git_credentials()
         were = await self._publications.of(place.repository.id, [place.package])
-        found = None if again else await self._offload(self._known, mirror, place, ref)
+        found = (
+            None
+            if again
+            else await self._offload(place.repository)(self._known, mirror, place, ref)
+        )
         if found is None:
-            found = await self._offload(self._fresh, mirror, credentials, place, ref, were)
+            found = await self._offload(place.repository)(
+                self._fresh, mirror, credentials, place, ref, were
+            )
         if found is None:
             found = await self._other(forge, mirror, credentials, place, ref)
         strict = published or ref == LATEST
-        return await self._offload(self._read, mirror, place, *found, ref, were, strict, again)
+        return await self._offload(place.repository)(
+            self._read, mirror, place, *found, ref, were, strict, again
+        )
 
     async def published_from(self, place: ServedPackage, workspace: str) -> int | None:
         """Return the newest release that was published from a draft; None for none.
@@ -311,7 +319,7 @@ class ServedUpstreams:
                 numbers = published.numbers(git, package)
                 return releases.published_from(git, package, workspace, numbers)
 
-        return await self._offload(read)
+        return await self._offload(place.repository)(read)
 
     def _known(self, mirror: Mirror, place: ServedPackage, ref: str) -> tuple[str, str] | None:
         """The name and commit of what never moves, where the mirror has it."""
@@ -362,7 +370,9 @@ class ServedUpstreams:
                 continue
             # Of a tag at the top this means all tags: there is no other folder around it.
             around = Scope(packages=frozenset({names.tag_name(name).rpartition("/")[0]}))
-            await self._offload(mirror.fetch, credentials, self._clock.monotonic(), around)
+            await self._offload(place.repository)(
+                mirror.fetch, credentials, self._clock.monotonic(), around
+            )
             if found := await self.commits(place.repository, [name]):
                 return name, found[name]
 
@@ -371,7 +381,7 @@ class ServedUpstreams:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
                 return releases.why_gone(git, tip, place.package, scoped(place.package, ref))
 
-        if reason := await self._offload(gone):
+        if reason := await self._offload(place.repository)(gone):
             raise UpstreamError(_MISSING, *texts.no_more(ref, str(place), reason))
         raise UpstreamError(_MISSING, *texts.no_version(ref, str(place), served=True))
 
@@ -432,3 +442,6 @@ class ServedUpstreams:
 
     def _mirror(self, repository: Repository) -> Mirror:
         return self._mirrors.of(repository.id, repository.clone_url)
+
+    def _offload(self, repository: Repository) -> Offload:
+        return self._offloads[repository.id.forge]

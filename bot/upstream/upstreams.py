@@ -5,13 +5,13 @@ from collections.abc import Collection
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from bot.clock import Offload
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
 from bot.upstream.elsewhere import Came
 from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.readers import Readable, Readers
+from bot.upstream.rooms import FetchRooms
 from bot.upstream.routes import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -91,17 +91,17 @@ class AllUpstreams:
     Args:
         served: The repositories that are served.
         elsewhere: All others.
-        offload: Where git is run.
+        rooms: Where git is run for these.
         homes: Where the forges are that are served.
     """
 
     def __init__(
-        self, served: ServedUpstreams, elsewhere: ExternalFetcher, offload: Offload, homes: Homes
+        self, served: ServedUpstreams, elsewhere: ExternalFetcher, rooms: FetchRooms, homes: Homes
     ) -> None:
         self._served = served
         self._readers = Readers(served)
         self._elsewhere = elsewhere
-        self._offload = offload
+        self._rooms = rooms
         self._homes = homes
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -238,7 +238,9 @@ class AllUpstreams:
         async with turn:  # who asks for the same meanwhile finds it in the cache
             while True:
                 try:
-                    came = await self._offload(self._elsewhere.fetch, reference, reader, allowed)
+                    came = await self._rooms.fetch(
+                        into.id, self._elsewhere.fetch, reference, reader, allowed
+                    )
                 except _LeadsOnError as on:
                     if len(known) > MOST_REDIRECTS:
                         problem = texts.redirects(str(first), str(on.location))

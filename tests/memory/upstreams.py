@@ -8,6 +8,7 @@ from bot.git.port import Mirrors
 from bot.look.published import IndexedPublications
 from bot.store.port import Store
 from bot.upstream.elsewhere import Came
+from bot.upstream.rooms import FetchRooms
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
@@ -42,5 +43,6 @@ def served(
     """The upstreams of one forge."""
     published = IndexedPublications(store, {forges.name: keys})
     at = {forges.name: forges}
-    known = ServedUpstreams(at, mirrors, store.repositories, published, clock, offload)
-    return AllUpstreams(known, Nowhere(), offload, Homes())
+    threads = {forges.name: offload}
+    known = ServedUpstreams(at, mirrors, store.repositories, published, clock, threads)
+    return AllUpstreams(known, Nowhere(), FetchRooms(offload), Homes())

@@ -4,6 +4,8 @@ Longer than 400 lines: what a server does to whoever fetches from it, one test e
 """
 
 import os
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -480,6 +482,35 @@ def test_a_first_answer_that_comes_byte_by_byte_is_slow(
         UpstreamFault.TOO_SLOW,
         "127.0.0.1 did not answer within 0.5 s. Try again, or check the host.",
     )
+
+
+def test_a_name_of_many_addresses_that_are_silent_takes_no_longer_than_one(tmp_path: Path) -> None:
+    """The short-cut waits for each of them, for hours: whoever has a name gives it as many."""
+    asked: list[socket.socket] = []
+    silent = socket.create_server(("0.0.0.0", 0), backlog=64)
+    port = silent.getsockname()[1]
+    many = [f"127.0.0.{number}" for number in range(2, 42)]
+    routes = GitRoutes(Reach(networks=LOOPBACK), seconds=0.4, resolve=lambda *_: many)
+    kept = ExternalRepositories(tmp_path / "kept", routes, seconds=1)
+    with silent:
+        accepting = threading.Thread(target=lambda: asked.extend(_accepted(silent)))
+        accepting.start()
+        wanted = GitReference(f"http://many.example:{port}/acme/net", "net/core", "main")
+
+        fault, said = refused(lambda: kept.fetch(wanted, READER, anything))
+
+        silent.shutdown(socket.SHUT_RDWR)
+        accepting.join()
+    for each in asked:
+        each.close()
+    assert (fault, "did not answer within" in said) == (UpstreamFault.TOO_SLOW, True)
+    assert 1 <= len(asked) <= 3
+
+
+def _accepted(door: socket.socket) -> Iterator[socket.socket]:
+    with suppress(OSError):  # it was closed
+        while True:
+            yield door.accept()[0]
 
 
 def test_files_that_did_not_come_by_themselves_come_with_all(

@@ -15,6 +15,7 @@ from bot.look.published import PublishedTags
 from bot.upstream.elsewhere import Came
 from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
+from bot.upstream.rooms import FetchRooms
 from bot.upstream.routes import PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -172,12 +173,12 @@ class Stage:
             self.store.repositories,
             _Publications(self.baseline),
             self.clock,
-            at_once,
+            {GITHUB: at_once},
         )
         self.upstreams = AllUpstreams(
             served,
             self.elsewhere,
-            at_once,
+            FetchRooms(at_once),
             Homes({GITHUB: cast(Forges, self.forges)}, {GITHUB: "github.com"}, self.clock),
         )
 
@@ -287,7 +288,7 @@ async def test_what_is_removed_from_its_mirror_meanwhile_is_fetched_again(
             cast(Any, served._mirror(BLUEPRINTS)).empty()
         return found
 
-    served._offload = cast(Any, removing)
+    served._offloads = {GITHUB: cast(Any, removing)}
     if times == 1:
         assert (await stage.get(wanted)).revision == 1
         return
@@ -307,7 +308,7 @@ async def test_a_revision_whose_tag_goes_while_it_is_read_is_not_there(stage: St
             cast(Any, served._mirror(BLUEPRINTS))._refs.pop(ref, None)
         return found
 
-    served._offload = cast(Any, removing)
+    served._offloads = {GITHUB: cast(Any, removing)}
     with pytest.raises(UpstreamError, match="has no tag, branch or commit 'v1'"):
         await stage.get("acme/blueprints/net/core@v1")
 
@@ -320,6 +321,24 @@ async def test_what_is_missing_of_another_repository_is_busy_and_no_broken_look(
     del cast(Any, stage.upstreams._served._mirror(BLUEPRINTS)).objects.known[tree]
     with pytest.raises(ForgeBusyError, match="is not in the mirror"):
         await stage.get("acme/blueprints/net/core@v1")
+
+
+async def test_who_reads_of_a_slow_forge_waits_in_the_threads_of_that_forge(stage: Stage) -> None:
+    """The short-cut reads all forges in the threads that rendering needs."""
+    at: list[str] = []
+
+    def threads(forge: str) -> Callable[..., Any]:
+        async def there(work: Callable[..., Any], /, *args: Any) -> Any:
+            at.append(forge)
+            return work(*args)
+
+        return there
+
+    every = {each: cast(Any, threads(each)) for each in ("gitlab", GITHUB)}
+    stage.upstreams._served._offloads = every
+    await stage.get("acme/blueprints/net/core@v1")
+    await stage.refused("acme/blueprints/net/core@v9")
+    assert set(at) == {GITHUB}
 
 
 async def test_a_known_revision_takes_no_network(stage: Stage) -> None:
