@@ -246,12 +246,11 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            elsewhere = ExternalRepositories(
-                settings.state / "upstreams", GitRoutes(settings.upstream_reach)
-            )
+            routes = GitRoutes(settings.upstream_reach)
+            elsewhere = ExternalRepositories(settings.state / "upstreams", routes)
             known = {forge: each.forges for forge, each in served.items()}
-            published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
             offloads = {forge: each.offload for forge, each in served.items()}
+            published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
             upstreams = AllUpstreams(
                 ServedUpstreams(known, mirrors, store.repositories, published, clock, offloads),
                 elsewhere,
