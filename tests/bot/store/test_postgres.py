@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from bot.keys import Key, ProposalKey, PullKey
+from bot.store import deliveries
 from bot.store.buckets import Bucket, Draw, ReportedLimit
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.hints import NOTHING, Hint
@@ -279,8 +280,11 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
         assert 2 <= taken[str(key)].wanted <= 6
 
 
-async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> None:
+async def test_many_deliveries_at_once_wait_their_turn(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
+    monkeypatch.setattr(deliveries, "TURN", 600)  # a busy machine takes seconds for all of them
     async with PostgresStore(database_url, connections=4, patience=0.5) as store:
         await store._database._pool.wait(60)  # two connections are there
         await store.queue.wake(OTHER)
