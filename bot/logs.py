@@ -87,6 +87,12 @@ def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
     )
 
 
+def set_aside() -> None:
+    """Keep lines of the log out of what a command prints, where logging is not configured yet."""
+    if not structlog.is_configured():
+        configure()
+
+
 class Seldom:
     """Keeps a line that would come again and again from filling the log.
 

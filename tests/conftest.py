@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from bot import logs
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.migrations import migrate
 from tests.contract.coverage import CoveragePlugin
@@ -58,6 +59,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that it does not run alone at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _logs() -> None:
+    """Logs as the bot writes them, whatever ran before in this process."""
+    logs.configure()
 
 
 @pytest.fixture(scope="module", autouse=True)

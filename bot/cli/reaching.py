@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult
 
-from bot import places, trust
+from bot import logs, places, trust
 from bot.cli import own_forges, reaching_gitlab
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import ProposalReference
@@ -54,6 +54,7 @@ async def place_of(wanted: ProposalReference, stack: AsyncExitStack, folder: Pat
         NotToldError, ForgeBusyError, ForgeRefusedError: The forge tells nothing.
     """
     environ = os.environ
+    logs.set_aside()
     if reaching_gitlab.is_there(wanted, environ):
         return await reaching_gitlab.place_of(wanted, stack, folder, environ)
     trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())

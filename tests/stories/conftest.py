@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from bot import logs
 from bot.sandbox.api import Exchange
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
@@ -18,12 +17,6 @@ from tests.stories.rendering import Rendering
 from tests.stories.simulated import simulated
 from tests.stories.simulated_gitlab import simulated_gitlab
 from tests.stories.world import CONFIG, Staging, World, seconds_pass
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _logs() -> None:
-    """Logs as the bot writes them, for stories that fail."""
-    logs.configure()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -214,3 +216,24 @@ def test_what_a_rule_for_variants_may_approve_is_not_said_to_lack_an_approval(
     play.rests()
     status, found = command(pull, rules)
     assert (status, found["answer"], found["ifWanted"]) == (1, "not ready", False)
+
+
+def test_what_is_printed_is_the_answer_alone(play: RealWorld, tmp_path: Path) -> None:
+    """Short-cut refused: a line of the log stands among the JSON where functions cannot be run.
+
+    In a process of its own: in this one, stories have set up logs as the bot does.
+    """
+    number = play.proposes("drafts/net/core/first", package("net/core"))
+    play.rests()
+    asked = ["check", f"acme/blueprints#{number}", "--json", "--runner", f"unix:{tmp_path}/none"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "bot.cli", *asked],
+        env=play.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert json.loads(done.stdout)["answer"] == "unknown"
+    assert "functions not run" in done.stderr

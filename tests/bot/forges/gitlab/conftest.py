@@ -8,6 +8,7 @@ from typing import Any
 import gitlab
 import pytest
 
+from bot import logs
 from bot.clock import SYSTEM
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.http import Clients
@@ -21,6 +22,13 @@ from tests.bot.sandbox.gitlab.inprocess import client
 from tests.in_process import session
 
 BOT = "porch-bot"
+
+
+@pytest.fixture
+def own_secrets() -> Iterator[None]:
+    """Secrets that a test has told the log are forgotten when it ends."""
+    yield
+    logs.configure()
 
 
 @dataclass

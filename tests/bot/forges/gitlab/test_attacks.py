@@ -293,6 +293,7 @@ async def test_an_instance_that_answers_nobody_is_no_empty_log(wire: Wire) -> No
         await forges_of(wire).failed_deliveries()
 
 
+@pytest.mark.usefixtures("own_secrets")
 def test_a_secret_that_came_later_is_not_written() -> None:
     """The short-cut knows those of the start alone; an instance may give tokens any beginning."""
     logs.configure(["first-secret"])

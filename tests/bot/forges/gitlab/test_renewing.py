@@ -141,6 +141,7 @@ def test_one_that_may_not_be_exchanged_is_kept_and_told(make: Make) -> None:
     assert place.kept == place.first
 
 
+@pytest.mark.usefixtures("own_secrets")
 def test_an_exchanged_token_is_not_written_to_the_log(tmp_path: Path) -> None:
     """The short-cut hides the token of the start. What takes its place may begin with anything, so
     nothing else tells that it is one; a replica reads it from the store."""
