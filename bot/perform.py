@@ -81,6 +81,7 @@ log = structlog.get_logger()
 
 
 OVER, FROZEN = "the time for it is over", "frozen meanwhile"
+LOST = "another look has its key"
 FEW_TAGS = 3
 """Most tags that are made through the API: each takes two calls there, and a push of any number two
 and the names of all refs. Of more than three in one push GitHub tells nobody."""
@@ -206,7 +207,8 @@ class Performer:
 
     async def _tags(self, tags: Sequence[Tag], report: Report) -> ActionOutcome:
         with report.breaking(tags), tracing.span("perform", action="Tag", tags=len(tags)):
-            came = await self._tag(tags, report)
+            held = await holds_its_key()
+            came = await self._tag(tags, report) if held else ActionResult(ActionOutcome.WAIT, LOST)
         report.note_rest(tags, came)
         return came.outcome
 
@@ -643,6 +645,8 @@ class Performer:
 
     async def _push(self, updates: Sequence[RefUpdate]) -> ActionResult:
         credentials = await self._forge.git_credentials()
+        if not await holds_its_key():  # writing a commit takes long, and so may all before it
+            return ActionResult(ActionOutcome.WAIT, LOST)
         with metrics.STEP_SECONDS.labels("push").time():
             pushed = await self._offload(self._mirror.push, credentials, updates)
         return DONE if pushed is Pushed.DONE else ActionResult(ActionOutcome.LOOK_AGAIN, pushed)

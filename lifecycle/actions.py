@@ -16,6 +16,7 @@ from typing import ClassVar
 from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding
 from cadlib.package.files import Entry
+from lifecycle.boxes import RECORD
 from lifecycle.events import Log
 from lifecycle.facts.checks import Button, Conclusion, Status
 from lifecycle.facts.conversation import Written
@@ -442,8 +443,10 @@ class Reply:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        # One comment has one answer, whatever is decided about it: two replicas may not agree.
+        # One comment has one answer, whatever is decided about it: two replicas may not agree. Nor
+        # on which boxes have come to something, and all of that stands in one comment.
         about = self.record.get("answered") or self.record
+        about = RECORD if self.record.get("kind") == RECORD else about
         return Write(("reply", self.number, repr(about)), (repr(self.record),), makes_after=0)
 
 

@@ -7,17 +7,13 @@ requests; what waits is kept with the work. `lifecycle.bulk` decides what is beg
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from lifecycle import names
-from lifecycle.boxes import MOST_OPEN
+from lifecycle.boxes import MOST_OPEN, RECORD
 from lifecycle.bulk import BulkItem, BulkState, plan
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.records import JSON
 from lifecycle.upstreams.graph import Graph, Package
-
-RECORD: Final = "boxes"
-"""The kind of the record in the comment that tells what became of boxes."""
 
 
 def package_of(command: str) -> str:

@@ -25,6 +25,9 @@ GO_ON = "continue"
 DRAFTING = ("upgrade", "resume", "rollback")
 """Commands of boxes that make drafts: a few are open at a time."""
 
+RECORD = "boxes"
+"""The kind of the record in the comment that tells what became of boxes."""
+
 APPROVE = "approve"
 
 ABOUT_PROPOSALS = ("propose", APPROVE)

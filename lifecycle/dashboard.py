@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lifecycle import box_waves, boxes, memory, replay
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.assess import keep_freezes
-from lifecycle.box_waves import RECORD
+from lifecycle.boxes import RECORD
 from lifecycle.commands import answers
 from lifecycle.commands.answers import AfterCommands
 from lifecycle.events import CommentAnswered, Event

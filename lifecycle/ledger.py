@@ -259,6 +259,7 @@ class ProposedState:
         tip: What is there; "" for nothing.
         free: Nothing is there, or what the bot made or the base branch holds: it may be replaced.
         number: Of the open pull request of the branch; 0 for none.
+        ended: Of one that proposed just this tip, and was closed or merged; 0 for none.
         title: Its title, as shown; "" where nobody asks for it.
         refused: Why the forge took no push to the branch; "" while it did not refuse.
         asked: Number of the comment that asked for that push.
@@ -268,6 +269,7 @@ class ProposedState:
     tip: str = ""
     free: bool = True
     number: int = 0
+    ended: int = 0
     title: str = ""
     refused: str = ""
     asked: int = 0

@@ -63,3 +63,13 @@ def proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
     To whatever base: the branch is not taken from under an open pull request.
     """
     return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
+
+
+def ended(pulls: Sequence[ListedProposal], repository: int, branch: str, tip: str) -> int:
+    """Number of a pull request that proposed just what a branch names; 0 for none.
+
+    It was closed or merged before anybody noted that it had been opened.
+    """
+    asked = (repository, branch, tip)
+    found = (p for p in pulls if (p.head_repository, p.head_ref, p.head) == asked and not p.open)
+    return next((pull.number for pull in found), 0)

@@ -232,6 +232,7 @@ class Drafts:
             tip=tip,
             free=free,
             number=pull.number if pull else 0,
+            ended=draft_branches.ended(pulls, me.number, branch, tip),
             title=pull.title if pull else "",
             refused=refused.reason,
             asked=refused.asked,

@@ -249,10 +249,10 @@ class Worker:
             result = await self._handle(taken)
         except asyncio.CancelledError:
             with suppress(StoreError):
-                await to_the_end(self._store.queue.give_back(taken))
+                await to_the_end(self._give_back(taken))
             raise
         try:
-            kept = await self._finish(taken, result)
+            kept = await self._finish(taken, result) or await self._lost(taken)
         except StoreError as error:
             log.warning("look not recorded; it is done again", key=taken.key, error=str(error))
             return
@@ -313,6 +313,18 @@ class Worker:
                 return await self._store.queue.failed(taken, reason, wait)
             case PutOff(reason, after):
                 return await self._store.queue.failed(taken, reason, after, hold=True)
+
+    async def _give_back(self, taken: Taken) -> None:
+        if not await self._store.queue.give_back(taken):
+            await self._lost(taken)
+
+    async def _lost(self, taken: Taken) -> bool:
+        """Have a key looked at once more that somebody else got: they may not know our last write.
+
+        It may have been on its way when they read, and have gone over theirs.
+        """
+        await self._store.queue.wake(parse(taken.key))
+        return False
 
     async def _renew_all(self) -> None:
         """Keep the leases of looks going on; end the looks whose lease somebody else has."""

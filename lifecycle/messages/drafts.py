@@ -155,8 +155,9 @@ def committed_here(state: DraftState) -> str:
 
 
 def opened(state: DraftState) -> str:
-    """The draft is there."""
-    return f"{place(state.there.number)}: {quote(title(state))}.{_conflicted(state)}"
+    """The draft is there, or was until people closed or merged it."""
+    proposal = state.there.number or state.there.ended
+    return f"{place(proposal)}: {quote(title(state))}.{_conflicted(state)}"
 
 
 def _conflicted(state: DraftState) -> str:
@@ -257,7 +258,7 @@ def commit_message(state: DraftState, asked: int, trailer: str, resolved: str = 
 
     Args:
         state: What was made.
-        asked: Number of the comment that asked for it.
+        asked: Number of the comment, or of the box, that asked for it.
         trailer: As Porch writes it.
         resolved: The line of the conflict that it resolves; "" for none.
     """

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import cast
 
 from bot.forges.port import CheckFullError, Forge
@@ -13,10 +14,11 @@ from bot.overtaken import LOOK, CurrentLook
 from bot.perform import Performer
 from bot.store.hints import NOTHING
 from bot.store.values import CLAIM
-from lifecycle.actions import SetCheck
+from lifecycle import boxes, records
+from lifecycle.actions import DeleteBranch, Reply, SetCheck, Tag
 from lifecycle.facts.checks import Status
 from lifecycle.identity import RepositoryId
-from lifecycle.names import Sha
+from lifecycle.names import Ref, Sha
 from tests.ids import on_github
 from tests.memory.claims import MemoryClaims
 from tests.memory.clock import ManualClock
@@ -36,6 +38,15 @@ CHECK = SetCheck(
     run=None,
 )
 
+TAG = Tag(
+    ref=Ref("refs/tags/app/v1"),
+    target=Sha("a" * 40),
+    tree="b" * 40,
+    at=datetime(2026, 3, 1, tzinfo=UTC),
+    number=7,
+    message="m",
+)
+
 
 @dataclass
 class Slow:
@@ -50,6 +61,13 @@ class Slow:
             raise CheckFullError("put a commit status", "422 the maximum number of statuses")
         await self.let.wait()
         self.made += 1
+
+    async def git_credentials(self) -> None:
+        return None
+
+    async def comment(self, _number: int, _text: str) -> int:
+        self.made += 1
+        return self.made
 
 
 class Claims(MemoryClaims):
@@ -124,6 +142,18 @@ async def test_a_request_that_takes_long_is_not_made_beside_itself() -> None:
     assert two.forge.made == 1
 
 
+async def test_what_boxes_came_to_is_one_comment_whichever_of_them_two_looks_know_of() -> None:
+    """The short-cut claims the boxes that are answered: two replicas that do not know of the same
+    ones write a comment each, and what the older one says was begun counts no more."""
+    two, looked = Two(), cast(Looked, Read(0.0))
+    box: records.Record = {"kind": boxes.RECORD, "number": 3, "answered": [1], "events": []}
+    one = Reply(3, "one", box)
+    both = Reply(3, "both", {**box, "answered": [1, 2]})
+    assert await two.one.perform([one], looked, Report(), NOTHING) is ActionOutcome.DONE
+    assert await two.other.perform([both], looked, Report(), NOTHING) is ActionOutcome.WAIT
+    assert two.forge.made == 1
+
+
 async def test_a_commit_that_others_have_filled_keeps_nothing_back() -> None:
     """The short-cut ends the look with the error: the merge after the check is never made."""
     two = Two()
@@ -155,3 +185,32 @@ async def test_a_look_that_lost_its_key_writes_nothing() -> None:
     assert two.forge.made == 0
     assert await two.checks(two.one, read=0.0) is ActionOutcome.DONE
     assert two.forge.made == 1
+
+
+async def test_a_look_that_loses_its_key_while_a_push_is_made_ready_pushes_nothing() -> None:
+    """The short-cut asks before a commit is written and a token is asked for, which may take as
+    long as others need to merge the draft: its branch comes back without a pull request."""
+    two, kept = Two(), [True, False]
+
+    async def pushed(_: str) -> bool:
+        return False
+
+    async def holds() -> bool:
+        return kept.pop(0)
+
+    LOOK.set(CurrentLook(two.clock, lambda: None, pushed, holds))
+    looked, gone = cast(Looked, Read(0.0)), DeleteBranch("drafts/a/x", Sha("a" * 40))
+    assert await two.one.perform([gone], looked, Report(), NOTHING) is ActionOutcome.WAIT
+    assert kept == []
+
+
+async def test_a_look_that_lost_its_key_makes_no_tag() -> None:
+    """The short-cut asks before single writes alone: a tag that was withdrawn meanwhile is back."""
+    two = Two()
+
+    async def no(*_: str) -> bool:
+        return False
+
+    LOOK.set(CurrentLook(two.clock, lambda: None, no, no))
+    looked = cast(Looked, Read(0.0))
+    assert await two.one.perform([TAG], looked, Report(), NOTHING) is ActionOutcome.WAIT

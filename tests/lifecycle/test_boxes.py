@@ -12,14 +12,16 @@ from lifecycle.actions import Keep, Reply, Restore
 from lifecycle.events import CommentAnswered
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, token
 from lifecycle.facts.head import Facts
 from lifecycle.facts.whole import Whole
+from lifecycle.ledger import ProposedState
 from lifecycle.messages import boxes as texts
 from lifecycle.policy import Policy
 from lifecycle.records import JSON
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 from tests.ids import on_github
-from tests.lifecycle.samples import APPROVER, NOW, OUTSIDER, PROPOSAL, changed, facts, said
+from tests.lifecycle.samples import APPROVER, BASE, NOW, OUTSIDER, PROPOSAL, changed, facts, said
 
 TICKED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "one that was free": (
@@ -127,6 +129,23 @@ def test_a_box_that_somebody_changed_gives_nothing_and_says_why() -> None:
     assert isinstance(reply, Reply)
     assert "- `/upgrade net/core v3`: nothing was done, because the text of the issue" in reply.body
     assert "- a box: nothing was done, because the text of the issue" in reply.body
+
+
+def test_what_was_pushed_for_a_box_is_known_whatever_was_said_since() -> None:
+    """The short-cut takes the newest comment's number for the box's: once another box has its
+    answer, a draft that people closed before its own was noted is opened again."""
+    branch = ProposedState(branch="drafts/a/upgrade", tip="b" * 40, ended=7)
+    wanted = DraftRequest(kind=DraftKind.UPGRADE, package="a", revision=2, asker=APPROVER)
+    state = DraftState(request=wanted, base_ref="main", there=branch, start=BASE, version="v2")
+    state = replace(state, done=frozenset({token(-5, wanted)}), pushed=True)
+    box, other = tick(5, APPROVER, "upgrade a v2"), replace(tick(-9, APPROVER, "x"), button=False)
+
+    (p,) = issue(box, answers=(other,)).proposals
+    found = dashboard.decide(facts(changed(p, drafts={wanted: state})))
+
+    assert [type(each) for each in found] == [Reply, Keep]
+    assert isinstance(found[0], Reply)
+    assert "`/upgrade a v2`, ticked by `approver`: #7: Upgrade a to v2." in found[0].body
 
 
 def test_of_many_boxes_the_newest_stay() -> None:

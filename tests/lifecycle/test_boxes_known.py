@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from lifecycle import box_waves, dashboard, replay
+from lifecycle import box_waves, boxes, dashboard, replay
 from lifecycle.actions import Keep, Reply, Restore
 from lifecycle.facts.boxes import BegunBox
 from lifecycle.facts.conversation import Comment, Discussion, Written
@@ -82,7 +82,7 @@ def test_a_box_to_go_on_that_says_something_else_does_nothing() -> None:
 def progress(begun: Sequence[BegunBox], *, turn: int) -> Comment:
     """Our comment about boxes."""
     record: dict[str, JSON] = {
-        "kind": box_waves.RECORD,
+        "kind": boxes.RECORD,
         "begun": box_waves.remembered(begun),
         "turn": turn,
         "newest": [],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.stories.calls import PROPOSALS
+from tests.stories.calls import OPEN, PROPOSALS
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld
 from tests.stories.test_dashboard import shows
@@ -315,6 +315,24 @@ def test_many_boxes_are_begun_in_waves_and_stop_at_what_fails(stage: World) -> N
     play.rests()
     assert drafts() == [f"Upgrade {each} to v2" for each in packages[:7]]
     assert told(play, "Upgrade net/p6 to v2").count("`, ticked by") == 9
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
+def test_a_draft_that_is_closed_before_anybody_notes_it_is_not_begun_again(stage: World) -> None:
+    """The short-cut knows open pull requests alone: whoever closes a draft while the bot stands
+    still, or before a lost answer is asked for again, gets another one, and what waits goes on."""
+    play, branch = stage, "drafts/net/a/upgrade"
+    offers(play, "net/a")
+    play.forge.faults.fail(play.call(OPEN), 502, caller=play.caller, carried_out=True)
+    ticks(play, play.approver, "net/a")
+    number = play.author.pull_of(branch).number
+    play.author.closes(number)
+
+    said = told(play, "net/a v2`, ticked by `approver`: ")
+    assert f"ticked by `approver`: #{number}: Upgrade net/a to v2." in said
+    play.rests()
+    assert [p.number for p in play.author.pulls(every=True) if p.head_ref == branch] == [number]
 
 
 @pytest.mark.both_forges

@@ -267,9 +267,10 @@ def make(
     state = p.lookups.drafts.get(replace(wanted, asker=request.comment.author))
     if state is None:
         return response.refuse(texts.too_many(word, MOST_DRAFTS))
-    done = token(request.asked, wanted) in state.done
+    done = token(request.comment.id, wanted) in state.done
     there = state.there
-    # What was pushed for just this is not made again: only its pull request is missing.
+    # What was pushed for just this is not made again: only its pull request is missing. Where that
+    # was closed or merged already, it was opened.
     unopened = done and not there.number and not wanted.on_draft
     unmade = _unmade(response, word, state, done=done, unopened=unopened)
     if unmade is not None:
@@ -288,7 +289,8 @@ def make(
     if done and wanted.on_draft:
         response = _retitled(response, state, p.place.number, p.place.title)
         return response.say(texts.committed_here(state))
-    if there.number and not wanted.on_draft and (done or not changes):
+    opened_once = (there.number and (done or not changes)) or (there.ended and unopened)
+    if opened_once and not wanted.on_draft:
         response = _retitled(response, state, there.number, there.title)
         return response.say(texts.opened(state))
     if wanted.on_draft or there.number:
@@ -329,7 +331,7 @@ def _retitled(
     response: CommandResponse, state: DraftState, number: int, shown: str
 ) -> CommandResponse:
     """Let a title of ours say what the draft holds by now."""
-    title = texts.retitled(state, shown)
+    title = texts.retitled(state, shown) if number else ""
     effects = (SetTitle(number, title),) if title else ()
     return replace(response, effects=(*response.effects, *effects))
 
@@ -354,7 +356,7 @@ def _push(request: CommandRequest, state: DraftState) -> PushDraft:
         tip=there.tip,
         base=state.start,
         files=state.made.files,
-        message=texts.commit_message(state, request.asked, text, _resolving(request, wanted)),
+        message=texts.commit_message(state, request.comment.id, text, _resolving(request, wanted)),
         asked=request.asked,
         asker=authors.spelled(request.comment.author),
     )

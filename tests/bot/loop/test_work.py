@@ -382,6 +382,33 @@ async def test_who_stood_still_knows_that_another_has_its_key(
     assert knows == [True, True, False]
 
 
+@pytest.mark.parametrize("renews", [False, True], ids=["at its end", "as it is renewed"])
+async def test_a_key_that_somebody_else_got_is_looked_at_once_more(
+    store: PostgresStore, database_url: str, renews: bool
+) -> None:
+    """The short-cut lets whoever lost a key go: a comment that was on its way when another replica
+    read goes over theirs, and stays so until a sweep comes by."""
+    looks, clock = list[str](), Quick() if renews else Standing()
+
+    async def look(work: WorkItem) -> Result:
+        looks.append(str(work.key))
+        if len(looks) == 1:
+            with psycopg.connect(database_url, autocommit=True) as sql:  # another one, to its end
+                sql.execute(
+                    "UPDATE work SET owner = NULL, lease = NULL, seen = wanted, due = 'infinity'"
+                )
+            if renews:
+                await asyncio.Event().wait()
+        return Settled()
+
+    await store.queue.wake(KEY)
+    async with working(store, look, clock=clock):
+        await until(lambda: len(looks) == 2)
+        await _rest(store)
+
+    assert looks == [str(KEY), str(KEY)]
+
+
 async def test_a_killed_worker_is_taken_over_after_its_lease(
     store: PostgresStore, process: Callable[..., subprocess.Popen[str]]
 ) -> None:
