@@ -170,7 +170,7 @@ def test_of_many_boxes_the_newest_stay() -> None:
 def test_that_boxes_go_on_is_kept_before_it_is_said() -> None:
     """The short-cut answers first: after a crash between the two nobody reads `/continue` again,
     and boxes that "will begin" never do."""
-    record: dict[str, JSON] = {"kind": box_waves.RECORD, "begun": box_waves.remembered([CLOSED])}
+    record: dict[str, JSON] = {"kind": boxes.RECORD, "begun": box_waves.remembered([CLOSED])}
     there = Comment(
         id=9,
         author=APPROVER,
