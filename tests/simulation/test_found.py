@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import structlog
@@ -10,6 +12,7 @@ from bot.sandbox.records.repository import Pull
 from tests.simulation import forge_calls
 from tests.simulation.history import Simulation
 from tests.simulation.manner import CALM
+from tests.simulation.replica import Replica
 from tests.simulation.setting import BOT, CONFIG, MAIN, RELEASE, RulesText, resource
 from tests.simulation.weather import FORGE, GIT, Mishap
 
@@ -169,3 +172,32 @@ def test_an_approval_of_a_withdrawal_is_of_the_rules_it_was_given_under(changed:
         left = "refs/tags/app/v1" in told.hands.repo.refs
     assert left is changed
     assert gone.merged is not changed
+
+
+def test_what_a_bot_wrote_over_a_newer_summary_is_put_right_at_once() -> None:
+    """Fails when who lost a key goes away in silence: its edit was on its way while another bot
+    wrote a newer one, no forge edits on a condition, and the old text stays until a sweep."""
+    told, stood = Told(), list[str]()
+    sim = told.sim
+
+    def stops(replica: Replica) -> None:
+        if not stood:
+            stood.append(replica.name)
+            sim.stand_still(replica, 20)
+
+    with sim.happening():
+        pull = told.begin()
+        sim.start()
+        sim.pass_time(5)
+        for each in sim.replicas:
+            stop = partial(stops, each)
+            late = Mishap("stands still", FORGE, 0, forge_calls.AWAY, first=stop, waits=True)
+            sim.weather.coming.append(replace(late, owner=each.name, of="edit_comment"))
+        told.say("cat", pull, "/hold not yet", seconds=15)
+        assert stood
+        told.say("cat", pull, "/unhold", seconds=4)
+        newer = told.summary(pull)
+        sim.pass_time(0.5)
+        older = told.summary(pull)
+        sim.pass_time(2)
+        assert [newer == older, told.summary(pull) == newer] == [False, True]
