@@ -239,6 +239,8 @@ class DiskMirror:
         """
 
         def fresh(place: str) -> Refs | None:
+            if not git_refs.may_hold(place):
+                return {}
             if since is not None:
                 self._bring(credentials, [place], since)
             return self._seen.at(place)

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from bot.git.port import GitBusyError, Scope
 from bot.git.process import reason, run
-from lifecycle.names import HEADS, TAGS, Sha, fault
+from lifecycle.names import HEADS, TAGS, RefRule, Sha, fault
 
 T = TypeVar("T")
 
@@ -23,12 +23,20 @@ _FEW: Final = 4
 def places(scope: Scope) -> tuple[str, ...]:
     """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another.
 
-    A name that git has no ref for, such as a package "my app", has none. If git were asked for it,
-    it would bring nothing of all that it is asked for.
+    A name that git has no ref for, such as a package "my app", has none.
     """
     wanted = {f"{HEADS}/{b}" if b else HEADS for b in scope.branches}
     wanted |= {f"{TAGS}/{p}" if p else TAGS for p in scope.packages}
-    return outermost({place for place in wanted if not fault(f"{place}/v1")})
+    return outermost({place for place in wanted if may_hold(place)})
+
+
+def may_hold(place: str) -> bool:
+    """Whether git can have a ref at a place or below it.
+
+    Where it cannot, it brings nothing of all that it is asked for.
+    """
+    found = fault(f"{place}/v1")
+    return found is None or found.rule is RefRule.LENGTH  # that is a rule of disks
 
 
 def outermost(places: Collection[str]) -> tuple[str, ...]:

@@ -258,6 +258,18 @@ def test_a_package_whose_name_no_tag_can_have_keeps_nothing_else_back(
     assert refs(mirror, "refs/heads/main", f"refs/tags/{package}") == {MAIN: sha}
 
 
+@pytest.mark.parametrize("place", ["refs/tags/net/c^", "refs/heads/a [", "refs/heads/a\n"])
+def test_a_look_that_asks_for_what_no_ref_can_be_called_keeps_nothing_back(
+    remote: Remote, mirror: DiskMirror, place: str
+) -> None:
+    """The short-cut leaves such names out of a scope alone: a package that somebody proposes, or a
+    branch that a template of a webhook names, fails the look, and each that fetches with it."""
+    with mirror.open(TOKEN, time.monotonic()) as git:
+        assert git.refs(place) == {}
+        sha = remote.commit({"net/c^/Kptfile": b"1"}, ref=MAIN)
+        assert git.refs(MAIN) == {MAIN: (sha, sha)}
+
+
 def test_a_look_takes_nothing_for_absent_that_it_did_not_fetch(
     remote: Remote, mirror: DiskMirror
 ) -> None:
