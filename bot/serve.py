@@ -45,9 +45,9 @@ from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from bot.tracing import TracingError
+from bot.upstream import fetching
 from bot.upstream.elsewhere import ExternalRepositories
 from bot.upstream.port import Upstreams
-from bot.upstream.rooms import fetch_rooms
 from bot.upstream.routes import GitRoutes
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -254,7 +254,7 @@ async def running(
             upstreams = AllUpstreams(
                 ServedUpstreams(known, mirrors, store.repositories, published, clock, offloads),
                 elsewhere,
-                fetch_rooms(stack.callback),
+                fetching.in_own_threads(stack.callback),
                 Homes(known, {forge: each.home for forge, each in served.items()}, clock),
             )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)

@@ -8,10 +8,10 @@ from weakref import WeakValueDictionary
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
 from bot.upstream.elsewhere import Came
+from bot.upstream.fetching import LimitedFetches
 from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.readers import Readable, Readers
-from bot.upstream.rooms import FetchRooms
 from bot.upstream.routes import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -91,17 +91,21 @@ class AllUpstreams:
     Args:
         served: The repositories that are served.
         elsewhere: All others.
-        rooms: Where git is run for these.
+        fetches: Runs git for these.
         homes: Where the forges are that are served.
     """
 
     def __init__(
-        self, served: ServedUpstreams, elsewhere: ExternalFetcher, rooms: FetchRooms, homes: Homes
+        self,
+        served: ServedUpstreams,
+        elsewhere: ExternalFetcher,
+        fetches: LimitedFetches,
+        homes: Homes,
     ) -> None:
         self._served = served
         self._readers = Readers(served)
         self._elsewhere = elsewhere
-        self._rooms = rooms
+        self._fetches = fetches
         self._homes = homes
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -238,7 +242,7 @@ class AllUpstreams:
         async with turn:  # who asks for the same meanwhile finds it in the cache
             while True:
                 try:
-                    came = await self._rooms.fetch(
+                    came = await self._fetches.fetch(
                         into.id, self._elsewhere.fetch, reference, reader, allowed
                     )
                 except _LeadsOnError as on:

@@ -8,7 +8,7 @@ from bot.git.port import Mirrors
 from bot.look.published import IndexedPublications
 from bot.store.port import Store
 from bot.upstream.elsewhere import Came
-from bot.upstream.rooms import FetchRooms
+from bot.upstream.fetching import LimitedFetches
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
@@ -45,4 +45,4 @@ def served(
     at = {forges.name: forges}
     threads = {forges.name: offload}
     known = ServedUpstreams(at, mirrors, store.repositories, published, clock, threads)
-    return AllUpstreams(known, Nowhere(), FetchRooms(offload), Homes())
+    return AllUpstreams(known, Nowhere(), LimitedFetches(offload), Homes())

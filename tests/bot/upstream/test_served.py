@@ -13,9 +13,9 @@ import pytest
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.look.published import PublishedTags
 from bot.upstream.elsewhere import Came
+from bot.upstream.fetching import LimitedFetches
 from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
-from bot.upstream.rooms import FetchRooms
 from bot.upstream.routes import PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -178,7 +178,7 @@ class Stage:
         self.upstreams = AllUpstreams(
             served,
             self.elsewhere,
-            FetchRooms(at_once),
+            LimitedFetches(at_once),
             Homes({GITHUB: cast(Forges, self.forges)}, {GITHUB: "github.com"}, self.clock),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from bot.clock import in_thread
-from bot.upstream.rooms import MOST_OF_ONE, FetchRooms, fetch_rooms
+from bot.upstream.fetching import MOST_OF_ONE, LimitedFetches, in_own_threads
 from lifecycle.identity import RepositoryId
 
 SLOW, OTHER = RepositoryId("github", 1), RepositoryId("github", 2)
@@ -15,12 +15,12 @@ LONG = 30
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[tuple[FetchRooms, threading.Event]]:
+async def opened() -> AsyncIterator[tuple[LimitedFetches, threading.Event]]:
     """Rooms of a bot, and what lets go all that hangs there."""
     ends: list[Callable[[], None]] = []
-    rooms, event = fetch_rooms(ends.append), threading.Event()
+    fetches, event = in_own_threads(ends.append), threading.Event()
     try:
-        yield rooms, event
+        yield fetches, event
     finally:
         event.set()
         for end in ends:
@@ -31,30 +31,30 @@ async def test_upstreams_that_never_answer_hold_up_nothing_else() -> None:
     """Short-cuts refused: the threads that rendering needs; and threads that one repository may
     take all of.
     """
-    async with opened() as (rooms, event):
-        stuck = [asyncio.create_task(rooms.fetch(SLOW, event.wait)) for _ in range(100)]
+    async with opened() as (fetches, event):
+        stuck = [asyncio.create_task(fetches.fetch(SLOW, event.wait)) for _ in range(100)]
         await asyncio.sleep(0)
 
         async with asyncio.timeout(LONG):
             assert await in_thread(lambda: "rendered") == "rendered"
-            assert await rooms.fetch(OTHER, lambda: "fetched") == "fetched"
+            assert await fetches.fetch(OTHER, lambda: "fetched") == "fetched"
 
         assert not any(each.done() for each in stuck)
         event.set()
         assert await asyncio.gather(*stuck) == [True] * 100
 
 
-async def test_a_look_that_was_ended_leaves_no_room_before_its_fetch_ends() -> None:
+async def test_a_fetch_counts_until_it_ends_also_if_its_look_was_ended() -> None:
     """The short-cut lets the next one in: whoever pushes again and again has a fetch for each."""
     begun: list[int] = []
-    async with opened() as (rooms, event):
+    async with opened() as (fetches, event):
 
         def hang(number: int) -> None:
             begun.append(number)
             event.wait()
 
         for number in range(MOST_OF_ONE * 3):
-            task = asyncio.create_task(rooms.fetch(SLOW, hang, number))
+            task = asyncio.create_task(fetches.fetch(SLOW, hang, number))
             while number < MOST_OF_ONE and len(begun) <= number:
                 await asyncio.sleep(0.001)
             for _ in range(10):  # it would have begun by now
@@ -64,17 +64,17 @@ async def test_a_look_that_was_ended_leaves_no_room_before_its_fetch_ends() -> N
                 await task
 
         async with asyncio.timeout(LONG):  # whatever was begun has begun by now
-            await rooms.fetch(OTHER, lambda: None)
+            await fetches.fetch(OTHER, lambda: None)
         assert begun == list(range(MOST_OF_ONE))
 
         event.set()
         async with asyncio.timeout(LONG):
-            assert await rooms.fetch(SLOW, lambda: "fetched") == "fetched"
+            assert await fetches.fetch(SLOW, lambda: "fetched") == "fetched"
 
 
-async def test_what_a_fetch_raises_is_raised_and_leaves_its_room() -> None:
-    """The short-cut gives a room back where all went well alone."""
-    async with opened() as (rooms, _):
+async def test_what_a_fetch_raises_is_raised_and_counts_no_more() -> None:
+    """The short-cut lets the next one begin where all went well alone."""
+    async with opened() as (fetches, _):
         for _ in range(MOST_OF_ONE * 2):
             with suppress(ZeroDivisionError):
-                await asyncio.wait_for(rooms.fetch(SLOW, lambda: 1 // 0), LONG)
+                await asyncio.wait_for(fetches.fetch(SLOW, lambda: 1 // 0), LONG)

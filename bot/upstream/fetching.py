@@ -1,4 +1,4 @@
-"""Where upstreams are fetched: hosts that strangers name may hang, and hold up nothing else."""
+"""Fetches of upstreams, a few at a time: hosts that strangers name may hang and hold up no others."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,8 +18,8 @@ MOST_OF_ONE: Final = 2
 """Of them for one repository."""
 
 
-class FetchRooms:
-    """Fetches for repositories, a few at a time for each.
+class LimitedFetches:
+    """Runs fetches, and at most `MOST_OF_ONE` at a time for each repository.
 
     Args:
         offload: Where git is run.
@@ -27,12 +27,12 @@ class FetchRooms:
 
     def __init__(self, offload: Offload) -> None:
         self._offload = offload
-        self._rooms: WeakValueDictionary[RepositoryId, asyncio.Semaphore] = WeakValueDictionary()
+        self._limits: WeakValueDictionary[RepositoryId, asyncio.Semaphore] = WeakValueDictionary()
 
     async def fetch(
         self, into: RepositoryId, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Do what may hang; whoever does not wait for it any more has its room until it ends.
+        """Run one fetch when it is its turn; it counts until it ends, also if nobody waits for it.
 
         Args:
             into: For which repository.
@@ -40,12 +40,12 @@ class FetchRooms:
             *args: Given to it.
             **kwargs: Likewise.
         """
-        room = self._rooms.setdefault(into, asyncio.Semaphore(MOST_OF_ONE))
-        await room.acquire()
+        limit = self._limits.setdefault(into, asyncio.Semaphore(MOST_OF_ONE))
+        await limit.acquire()
         task = asyncio.ensure_future(self._offload(work, *args, **kwargs))
 
         def ended(done: asyncio.Future[T]) -> None:
-            room.release()
+            limit.release()
             if not done.cancelled():
                 done.exception()  # nobody may wait for it any more
 
@@ -53,12 +53,12 @@ class FetchRooms:
         return await asyncio.shield(task)
 
 
-def fetch_rooms(at_end: Callable[[Callable[[], None]], object]) -> FetchRooms:
-    """Rooms with threads of their own.
+def in_own_threads(at_end: Callable[[Callable[[], None]], object]) -> LimitedFetches:
+    """Return what runs them in `MOST` threads of their own.
 
     Args:
-        at_end: Given what ends them.
+        at_end: Given what ends the threads.
     """
     threads = OwnThreads("upstreams", MOST)
     at_end(threads.close)
-    return FetchRooms(threads)
+    return LimitedFetches(threads)
