@@ -1,4 +1,4 @@
-"""Fetches of upstreams, a few at a time: hosts that strangers name may hang and hold up no others."""
+"""Fetches of upstreams, a few at a time: hosts that strangers name may hang and hold up nobody."""
 
 import asyncio
 from collections.abc import Callable

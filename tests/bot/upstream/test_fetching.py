@@ -16,7 +16,7 @@ LONG = 30
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[tuple[LimitedFetches, threading.Event]]:
-    """Rooms of a bot, and what lets go all that hangs there."""
+    """Fetches of a bot, and what lets go all that hangs there."""
     ends: list[Callable[[], None]] = []
     fetches, event = in_own_threads(ends.append), threading.Event()
     try:
@@ -36,12 +36,17 @@ async def test_upstreams_that_never_answer_hold_up_nothing_else() -> None:
         await asyncio.sleep(0)
 
         async with asyncio.timeout(LONG):
-            assert await in_thread(lambda: "rendered") == "rendered"
             assert await fetches.fetch(OTHER, lambda: "fetched") == "fetched"
+
+        many = (RepositoryId("github", number) for number in range(10, 110))
+        stuck += [asyncio.create_task(fetches.fetch(each, event.wait)) for each in many]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(LONG):
+            assert await in_thread(lambda: "rendered") == "rendered"
 
         assert not any(each.done() for each in stuck)
         event.set()
-        assert await asyncio.gather(*stuck) == [True] * 100
+        assert await asyncio.gather(*stuck) == [True] * 200
 
 
 async def test_a_fetch_counts_until_it_ends_also_if_its_look_was_ended() -> None:
