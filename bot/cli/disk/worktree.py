@@ -70,11 +70,8 @@ class WorkingTree:
         self.top = folder
         shown = self._git("rev-parse", "--show-toplevel", check=False)
         if shown.returncode:
-            bare = any(each in shown.stderr for each in _BARE)
-            where = "in a bare repository" if bare else "in no git repository"
-            why = "" if bare or "not a git repository" in shown.stderr else f" ({_why(shown)})"
             raise CommandFailure(
-                f"{folder} is {where}{why}. Name a folder of a working tree, or make one with"
+                f"{folder} is {no_clone(shown)}. Name a folder of a working tree, or make one with"
                 " `git clone` or `git init`"
             )
         self.top = Path(shown.stdout.removesuffix("\n"))
@@ -259,6 +256,14 @@ def _why(done: subprocess.CompletedProcess[str]) -> str:
     """What git complains of, on one line."""
     lines = [line for line in done.stderr.split("\n") if not line.startswith(("hint:", "warning"))]
     return " ".join(" ".join(lines).split()) or f"exit status {done.returncode}"
+
+
+def no_clone(refused: subprocess.CompletedProcess[str]) -> str:
+    """Say what a folder is in which git refused to work, such as "in no git repository"."""
+    if any(each in refused.stderr for each in _BARE):
+        return "in a bare repository"
+    why = "" if "not a git repository" in refused.stderr else f" ({_why(refused)})"
+    return f"in no git repository{why}"
 
 
 def _short(ref: str) -> str:

@@ -17,6 +17,7 @@ import click
 
 from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
+from bot.cli.disk.worktree import no_clone
 from bot.cli.dropin import CommandFailure
 from bot.cli.reaching import place_of
 from bot.cli.references import ProposalReference
@@ -165,7 +166,12 @@ def on_disk(folder: Path, stack: ExitStack) -> SourceRepository:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise CommandFailure(f"{folder} cannot be read: {error}. Name a clone") from error
     if not commit:
-        raise CommandFailure(f"{folder} is no git repository with a commit. Name a clone")
+        found = execute(["rev-parse", "--git-dir"], folder, env)
+        what = no_clone(found) if found.returncode else "in a repository without a commit"
+        raise CommandFailure(
+            f"{folder.resolve()} is {what}. Name a clone with a working tree, or make one with"
+            " `git clone`"
+        )
     trees = RepositoryTrees(folder, env)
     stack.callback(trees.close)
     location = locate(git("remote", "get-url", "origin"))

@@ -328,11 +328,24 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     empty.mkdir()
     done = CliRunner().invoke(main, ["rpkg", "graph", "--repo", str(empty)], prog_name="porchbot")
     assert done.exit_code == 1
-    assert "is no git repository with a commit. Name a clone" in done.output
+    assert f"{empty} is in no git repository. Name a clone with a working tree" in done.output
     bad = CliRunner().invoke(
         main, ["rpkg", "diff", "../x@v1", "y@v1", "--repo", str(empty)], prog_name="porchbot"
     )
     assert "the path '../x' leads out of the repository" in bad.output
+
+
+def test_why_a_folder_is_no_clone_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut says of each that there is no repository, and names it "."."""
+    for name, options in {"bare": ["--bare"], "new": []}.items():
+        folder = tmp_path / name
+        subprocess.run(["git", "init", "--quiet", *options, str(folder)], check=True)
+        monkeypatch.chdir(folder)
+        done = CliRunner().invoke(main, ["rpkg", "get"], prog_name="porchbot")
+
+        what = "a bare repository" if options else "a repository without a commit"
+        assert done.exit_code == 1
+        assert f"{folder} is in {what}. Name a clone with a working tree" in done.output
 
 
 def test_packages_that_a_selector_chooses(two: tuple[Clone, Clone]) -> None:
