@@ -1,6 +1,8 @@
 """What befalls bots, database and forge: each is one step of a history, as the moves of people."""
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.serve import _back
@@ -52,7 +54,7 @@ def stand_still(s: "Simulation") -> str:
     return f"{replica.name} stands still for {seconds:.0f} s"
 
 
-@misfortune("a bot stands still at a call", 2.5)
+@misfortune("a bot stands still at a call, or its leases end there", 2.5)
 def stand_still_at(s: "Simulation") -> str:
     # Longer than a lease holds, and shorter than a claim: nobody may say anything twice.
     replica, seconds = s.hands.one(s.replicas), 10.5 + s.draw.random() * 2
@@ -63,19 +65,24 @@ def stand_still_at(s: "Simulation") -> str:
     def stops() -> None:
         s.stand_still(replica, seconds)
 
-    s.weather.coming.append(
-        Mishap(
-            "stands still",
-            port,
-            countdown,
-            forge_calls.AWAY,
-            writes=port != STORE,
-            owner=replica.name,
-            of=of,
-            first=stops,
-            waits=port != STORE and s.hands.chance(0.5),
-        )
+    stands = Mishap(
+        "stands still",
+        port,
+        countdown,
+        forge_calls.AWAY,
+        writes=port != STORE,
+        owner=replica.name,
+        of=of,
+        first=stops,
+        waits=port != STORE and s.hands.chance(0.5),
     )
+    if port != STORE and s.hands.chance(0.4):
+        # Others have what it holds before it knows, while its write is on its way.
+        ends, late = partial(s.end_leases, replica), forge_calls.slow(s.hands.one((0.5, 1.5, 2.2)))
+        ended = replace(stands, name="leases end", fault=late, first=ends, waits=True)
+        s.weather.coming.append(ended)
+        return f"the leases of {replica.name} will end at call {countdown} of the {port}"
+    s.weather.coming.append(stands)
     return f"{replica.name} will stand still for {seconds:.0f} s at call {countdown} of the {port}"
 
 

@@ -270,6 +270,15 @@ class Simulation(System):
 
         self.later(seconds, goes_on)
 
+    def end_leases(self, replica: Replica) -> None:
+        """What a bot looks at others may take: the database's clock jumped, or another took over.
+
+        It knows once it renews them.
+        """
+        self.stood += 1
+        self.weather.kept_leases = False
+        self.stores.end_leases(self.store, replica.name)
+
     def race(self) -> None:
         """Somebody acts just before a call of a bot is carried out."""
         for _ in range(4):

@@ -114,6 +114,11 @@ class RealDatabase:
         self._restore()
         return self._store()
 
+    def end_leases(self, store: object, name: str) -> None:
+        """Implements `Stores`."""
+        del store
+        self._do("UPDATE work SET lease = '-infinity' WHERE owner LIKE %s", f"{name}/%")
+
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to the database, at the time that it is now."""
         if self._clock is not None and self._clock.monotonic() - self._told >= LAG:

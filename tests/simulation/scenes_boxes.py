@@ -4,11 +4,13 @@ The issue is written every five minutes, so that a scene waits for its box.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.sandbox.records.repository import Pull
 from tests.simulation.boxes import Box, boxes, ticking
 from tests.simulation.deeds import scenes
+from tests.simulation.forge_calls import LOST
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import content, writer
 from tests.simulation.moves_boxes import alter, clicker, offered
@@ -18,6 +20,7 @@ from tests.simulation.scenery import Stage
 from tests.simulation.scenes_variants import Play
 from tests.simulation.setting import ADMIN, ADVERSARY, HONEST, MAIN, WRITERS
 from tests.simulation.variants import UPSTREAM
+from tests.simulation.weather import FORGE, Mishap
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -193,14 +196,22 @@ def upgraded(s: "Simulation") -> str:
             play.publishes()
     box = board.offers(f"upgrade {package} ")
     by, shown = clicker(h), board.text()
+    how, branch = h.one(("", "", "closed", "again", "closed unseen")), f"drafts/{package}/upgrade"
+    lost = Mishap("502 once it was done", FORGE, 0, LOST, of="open_proposal")
+    if how == "closed unseen" and not s.manner.calm:
+        s.weather.coming.append(lost)
     board.ticks(by, box.said)
-    how = h.one(("", "", "closed", "again"))
+    if lost in s.weather.coming:  # before the bot asks again whether it opened it
+        play.passes(0.5)
+        for each in [p for p in h.repo.open_pulls.values() if p.head_ref == branch]:
+            play.does(partial(h.turn, writer(h), each, "closed"))
+        s.weather.coming[:] = [each for each in s.weather.coming if each is not lost]
     play.passes(h.one((0.0, 20.0)))
     if how == "again":
         board.rewrites(by, shown)
         board.ticks(clicker(h), box.said, shown)
     play.passes(20)
-    drafts = [p for p in h.repo.open_pulls.values() if p.head_ref == f"drafts/{package}/upgrade"]
+    drafts = [p for p in h.repo.open_pulls.values() if p.head_ref == branch]
     if how == "closed" and drafts:
         play.does(lambda: h.turn(writer(h), drafts[0], "closed"))
         play.passes(20)

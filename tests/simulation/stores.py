@@ -1,11 +1,14 @@
 """The databases of a history: new ones, and copies of them."""
 
 import copy
+from collections.abc import Mapping
+from math import inf
 from typing import Any, Protocol
 
 from bot.clock import Clock
 from bot.store.port import Store
 from tests.memory.store import MemoryStore
+from tests.memory.work import Row
 
 
 class Stores(Protocol):
@@ -19,6 +22,9 @@ class Stores(Protocol):
 
     def restore(self, saved: Any) -> Store:
         """One that is as it was saved."""
+
+    def end_leases(self, store: Any, name: str) -> None:
+        """The leases of a process are over; it does not know."""
 
 
 class MemoryStores:
@@ -43,3 +49,10 @@ class MemoryStores:
     def restore(self, saved: MemoryStore) -> MemoryStore:
         """A copy of what was saved: it may be restored again."""
         return self.snapshot(saved)
+
+    def end_leases(self, store: MemoryStore, name: str) -> None:
+        """The leases of a process are over; it does not know."""
+        rows: Mapping[str, Row] = store.queue._rows  # type: ignore[attr-defined]
+        for row in rows.values():
+            if row.owner is not None and row.owner.startswith(f"{name}/"):
+                row.lease = -inf

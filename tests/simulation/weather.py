@@ -35,7 +35,8 @@ class Mishap:
         owner: Whose calls are counted; "" for everybody's.
         of: Name of the calls that are counted; "" for all.
         first: What happens just before the call, which then goes well.
-        waits: The call is on its way when that happens, and arrives afterwards.
+        waits: The call is on its way when that happens, and arrives afterwards, as late as the
+            fault says.
     """
 
     name: str
@@ -105,7 +106,7 @@ class Weather:
             late = self.latency()
             return forge_calls.slow(late) if late else None
         if mishap.waits:
-            return forge_calls.slow(MOMENT)
+            return forge_calls.slow(mishap.fault.late or MOMENT)
         fault = mishap.fault
         if fault.fails and fault.done:
             self.lost += 1
