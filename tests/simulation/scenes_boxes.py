@@ -202,7 +202,9 @@ def upgraded(s: "Simulation") -> str:
         s.weather.coming.append(lost)
     board.ticks(by, box.said)
     if lost in s.weather.coming:  # before the bot asks again whether it opened it
-        play.passes(0.5)
+        end = s.loop.now + 20
+        while lost in s.weather.coming and s.loop.now < end:
+            s.pass_time(0.25)
         for each in [p for p in h.repo.open_pulls.values() if p.head_ref == branch]:
             play.does(partial(h.turn, writer(h), each, "closed"))
         s.weather.coming[:] = [each for each in s.weather.coming if each is not lost]
