@@ -307,7 +307,8 @@ def make(
         body=texts.body(state, request.comment.author.login, p.place.number),
         draft=not wanted.ready,
     )
-    return _with(response, *(() if pushed else (_push(request, state),)), opened)
+    # What was pushed for another command is pushed anew: the branch tells which this one is of.
+    return _with(response, *(() if unopened else (_push(request, state),)), opened)
 
 
 def _unmade(

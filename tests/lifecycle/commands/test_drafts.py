@@ -159,14 +159,18 @@ def test_the_rule_of_an_upstream_counts() -> None:
 
 
 def test_what_is_pushed_already_is_only_opened() -> None:
-    """The short-cut pushes again: the branch moves at each look until the forge shows it."""
+    """Short-cuts refused: pushed again, so that the branch moves at each look until the forge shows
+    it; what was pushed for another command, whose draft people closed, is opened as it is, so that
+    nobody can tell whether this command's was opened as well."""
     p = asked(AUTHOR, "/init net/new")
+    (comment,) = p.talk.said
     files = PackageMerge(files={"net/new/Kptfile": None})
-    for pushed in (False, True):
-        new = replace(NEW, asker=AUTHOR)
-        there = changed(p, drafts={new: state(NEW, made=files, pushed=pushed)})
+    for number, pushes in ((0, True), (comment.id - 1, True), (comment.id, False)):
+        new, done = replace(NEW, asker=AUTHOR), frozenset({token(number, NEW)})
+        found = state(NEW, made=files, pushed=number > 0, done=done if number else frozenset())
+        there = changed(p, drafts={new: found})
         did = answers.answer(facts(there), there, memory.read(there)).actions
-        assert [type(each) for each in did] == [PushDraft] * (not pushed) + [OpenProposal]
+        assert [type(each) for each in did] == [PushDraft] * pushes + [OpenProposal]
 
 
 TARGETS = {
