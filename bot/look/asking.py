@@ -15,7 +15,7 @@ from bot.clock import Offload
 from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
 from bot.look.reader import Basis
-from bot.look.states import HeadBranch, HeadState, PullState, of_head
+from bot.look.states import HeadBranch, HeadState, KnownOfCommit, PullState, of_head
 from bot.store.port import LookIndex
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
@@ -77,7 +77,13 @@ class HeadStateReader:
         self._offload = offload
 
     async def ask(
-        self, head: HeadBranch, numbers: frozenset[int], *, rerun: bool, publishing: bool
+        self,
+        head: HeadBranch,
+        numbers: frozenset[int],
+        *,
+        rerun: bool,
+        publishing: bool,
+        known: KnownOfCommit | None = None,
     ) -> HeadState:
         """Ask what the forge tells of a head branch; nothing here waits for git.
 
@@ -87,15 +93,18 @@ class HeadStateReader:
             rerun: Somebody pressed Re-run.
             publishing: A merge may follow: commit statuses at the head, and all pull requests
                 there, are asked for as well.
+            known: What a look at another head branch was told of this one and of its commit, and
+                need not be asked again.
         """
         with metrics.STEP_SECONDS.labels("ask").time():
-            pulls, elsewhere = await self._pulls(head, numbers)
+            listed = None if known is None else (known.pulls, ())
+            pulls, elsewhere = listed or await self._pulls(head, numbers)
             relevant = await self._relevant(pulls, numbers)
             open_head = next((p.head for p in relevant if p.open), None)
             checks, (statuses, at_head), states = await asyncio.gather(
-                self.checks(open_head),
+                self.checks(open_head, known),
                 self._of_others(open_head if publishing else None),
-                asyncio.gather(*(self._pull_state(pull) for pull in relevant)),
+                asyncio.gather(*(self._pull_state(pull, known) for pull in relevant)),
             )
         return HeadState(
             pulls=pulls,
@@ -108,8 +117,12 @@ class HeadStateReader:
             at_head=at_head,
         )
 
-    async def checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
+    async def checks(
+        self, head: Sha | None, known: KnownOfCommit | None = None
+    ) -> tuple[CheckRun, ...]:
         """Return the check runs at a commit."""
+        if known is not None:
+            return known.checks
         return await self._forge.checks(head) if head else ()
 
     async def push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
@@ -186,11 +199,11 @@ class HeadStateReader:
         rules = await self._forge.rules(pull.base_ref)
         return refusal.inputs == required.merge_inputs(said, rules)
 
-    async def _pull_state(self, pull: ListedProposal) -> PullState:
+    async def _pull_state(self, pull: ListedProposal, known: KnownOfCommit | None) -> PullState:
         """The conversation about one pull request, and what its base asks for."""
         said, checks, queued, (kept, written) = await asyncio.gather(
             self._forge.conversation(pull.number),
-            self._required(pull),
+            self._required(pull, known),
             self._store.revisions.queued(self._repository.id, pull.base_ref, pull.number),
             self._store.proposals.remembered(self._repository.id, pull.number),
         )
@@ -250,11 +263,18 @@ class HeadStateReader:
         )
         return statuses, tuple(pull for pull in pulls if pull.open)
 
-    async def _required(self, pull: ListedProposal) -> tuple[RequiredCheck, ...]:
+    async def _required(
+        self, pull: ListedProposal, known: KnownOfCommit | None
+    ) -> tuple[RequiredCheck, ...]:
         """Checks that the base branch requires; only asked once it is proposed."""
         if pull.draft or not pull.open:
             return ()
-        return await self._forge.required_checks(pull.base_ref)
+        if known is not None and pull.base_ref in known.required:
+            return known.required[pull.base_ref]
+        required = await self._forge.required_checks(pull.base_ref)
+        if known is not None:
+            known.required[pull.base_ref] = required
+        return required
 
     def _read_comments(
         self, comments: Iterable[Comment], number: int, written: frozenset[int]

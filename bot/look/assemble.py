@@ -5,10 +5,11 @@ what a file at a commit says) is kept; everything else is read again at each loo
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
@@ -16,17 +17,17 @@ from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import impact_texts, indexing, queued, rendering
-from bot.look.asking import HeadStateReader, MergeLook
+from bot.look.asking import HeadStateReader
 from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
 from bot.look.fetching import Fetcher
 from bot.look.one_look import OneLook
 from bot.look.patience import Patience
 from bot.look.people import PeopleReader
-from bot.look.proposals import ProposalReader
+from bot.look.proposals import ProposalReader, tags_not_shown
 from bot.look.reader import MirrorReader
-from bot.look.sharing import Overlaps
-from bot.look.states import HeadBranch
+from bot.look.sharing import Overlaps, Reading, SharedReadings
+from bot.look.states import HeadBranch, KnownOfCommit, shown
 from bot.look.tags import Tags
 from bot.look.unproposed import UnproposedReader
 from bot.look.variant_wishes import VariantWishes
@@ -38,8 +39,6 @@ from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
 from bot.upstream.users import UpstreamUsers
 from lifecycle import memory, names
-from lifecycle.assess import lost_tags
-from lifecycle.facts.checks import OURS, CheckRun
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
@@ -139,7 +138,7 @@ class Looker:
         self.clock = clock
         self.offload = offload
         self._asker = HeadStateReader(repository, forge, store, record_keys, instance, offload)
-        self._sharing = Overlaps(repository.id, forge, store.proposals)
+        self._sharing = Overlaps(repository.id, forge, store.proposals, clock)
         self.people = PeopleReader(forge, login, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self.proposals = ProposalReader(
@@ -174,9 +173,10 @@ class Looker:
         heads: Collection[str] = (),
         publishing: bool = False,
         since: float | None = None,
-        alone: bool = False,
+        known: KnownOfCommit | None = None,
         begun: rendering.Begun | None = None,
         pressed: Sequence[Press] = (),
+        kept: SharedReadings | None = None,
     ) -> Looked:
         """As `_look`, once all that its rules extend was fetched."""
         return await self.extended.fetched(
@@ -188,9 +188,10 @@ class Looker:
                 heads=heads,
                 publishing=publishing,
                 since=since,
-                alone=alone,
+                known=known,
                 begun=begun,
                 pressed=pressed,
+                kept=kept,
             )
         )
 
@@ -204,9 +205,10 @@ class Looker:
         heads: Collection[str],
         publishing: bool,
         since: float | None,
-        alone: bool,
+        known: KnownOfCommit | None,
         begun: rendering.Begun | None,
         pressed: Sequence[Press],
+        kept: SharedReadings | None,
     ) -> Looked:
         """Read everything about one head branch.
 
@@ -219,15 +221,16 @@ class Looker:
             publishing: A merge may follow: what others reported at the head is asked for as well.
             since: By the monotonic clock; git as it was fetched after that will do. None: fetch
                 now.
-            alone: Leave out the proposals of other head branches that share the commit.
+            known: What is known of the commit; the other head branches there are left out then.
             begun: Where no check of ours shows yet, goes on with renderings that are not done
                 soon, and the facts say so; None to wait for all of them.
             pressed: Buttons of our checks that were pressed.
+            kept: What other looks read of proposals of the commit; None to read all of them.
         """
         read = self.clock.monotonic()
         began = read if since is None else since
         state, _ = await asyncio.gather(
-            self._asker.ask(head, numbers, rerun=rerun, publishing=publishing),
+            self._asker.ask(head, numbers, rerun=rerun, publishing=publishing, known=known),
             self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), began, heads),
         )
         bases = {each.pull.base_ref for each in state.relevant}
@@ -244,15 +247,24 @@ class Looker:
             looked = replace(looked, facts=facts)
             await indexing.complete(self.store.revisions, self.repository.id, tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
-        if alone or looked.facts.pending:
+        if known is not None or looked.facts.pending:
             return looked
 
-        async def look_alone(there: HeadBranch, number: int) -> Facts:
-            only = frozenset({number})
-            found = await self.look(there, adoption, only, rerun=False, since=began, alone=True)
-            return found.facts
+        async def look_alone(told: Mapping[HeadBranch, KnownOfCommit]) -> list[Facts]:
+            places = [self.fetcher.scope(there.repository, there.ref) for there in told]
+            await self.fetcher.fetch(reduce(or_, places, Scope()), began)  # all by one request
+            only = frozenset[int]()
+            found = [
+                await self.look(there, adoption, only, rerun=False, since=began, known=one)
+                for there, one in told.items()
+            ]
+            return [each.facts for each in found]
 
-        others, news = await self._sharing.same_commit(head, state, look_alone)
+        others, news = await self._sharing.same_commit(head, state, look_alone, kept, began)
+        if kept is not None and others and not pressed and state.open_head is not None:
+            mine = (each.pull.number for each in state.relevant if each.pull.open)
+            mine_alone = replace(looked.facts, rerun=False)
+            kept.put(mine, Reading(state.open_head, min(began, read), mine_alone))
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
         if not publishing and looked.facts.may_be_tried:
             proposals = await self._with_effects(proposals, adoption, began)
@@ -316,18 +328,18 @@ class Looker:
         ref = names.branch_ref(head.ref)
         tip = await self.offload(reader.git.ref, ref) if same else None
         heads = (each.pull.head for each in state.relevant)
-        shown = state.open_head or tip or next(heads, None)
-        unasked = shown if state.relevant and state.open_head is None else None
+        at = state.open_head or tip or next(heads, None)
+        unasked = at if state.relevant and state.open_head is None else None
         (frozen, unread), checks, refused, full, rendered_by_us, proposals = await asyncio.gather(
             self.freezes.known(),
             self._asker.checks(unasked),
             self._asker.push_refused(ref, tip),
             self._asker.unshown(state.open_head),
-            self.offload(reader.made_by_us, shown),
+            self.offload(reader.made_by_us, at),
             asyncio.gather(*(self.proposals.read(look, each) for each in state.relevant)),
         )
         waits = [
-            self._patience.wait(s.pull.number, [*s.not_shown, *_tags_not_shown(p)])
+            self._patience.wait(s.pull.number, [*s.not_shown, *tags_not_shown(p)])
             for s, p in zip(state.relevant, proposals, strict=True)
         ]
         found = [p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], look)]
@@ -340,7 +352,7 @@ class Looker:
             same_repository=same,
             default_ref=self.repository.default_branch,
             proposals=tuple(p for p, _ in found),
-            checks=_shown(checks, state.checks),
+            checks=shown(checks, state.checks),
             ended=state.ended(tip),
             rerun=state.rerun,
             pending=bool(look.begun),
@@ -384,16 +396,3 @@ class Looker:
         if merged_at is None or not look.adoption.merged_before(p.place.number, merged_at):
             return True
         return memory.carries_record(p)
-
-
-def _tags_not_shown(found: tuple[Proposal, MergeLook] | NotLogged | None) -> list[str]:
-    """Tags that we made and git does not show: it may be late, as after their own push."""
-    if not isinstance(found, tuple):
-        return []
-    return [f"tag of {package}" for package in lost_tags(found[0])]
-
-
-def _shown(*listed: Iterable[CheckRun]) -> dict[str, CheckRun]:
-    """Our checks; and what stands in the place of one, which somebody else put there."""
-    runs = [run for each in listed for run in each if run.ours or run.name in OURS]
-    return {run.name: run for run in sorted(runs, key=lambda run: run.ours)}

@@ -42,6 +42,7 @@ from bot.upstream.users import UpstreamUsers
 from cadlib.diff.values import Change
 from lifecycle import effects, memory, releases
 from lifecycle.access import Person
+from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
 from lifecycle.commands import asked as asked_for
 from lifecycle.facts.head import Facts
@@ -368,3 +369,10 @@ def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
         labels=pull.labels,
         locked=pull.locked,
     )
+
+
+def tags_not_shown(found: tuple[Proposal, MergeLook] | NotLogged | None) -> list[str]:
+    """Tags that we made and git does not show: it may be late, as after their own push."""
+    if not isinstance(found, tuple):
+        return []
+    return [f"tag of {package}" for package in lost_tags(found[0])]

@@ -1,11 +1,12 @@
 """Finds other open proposals that a look must know: of the same commit or the same packages."""
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from bot.forges.port import Forge
+from bot.clock import Clock
+from bot.forges.port import Forge, ListedProposal
 from bot.keys import ProposalKey
-from bot.look.states import HeadBranch, HeadState
+from bot.look.states import HeadBranch, HeadState, KnownOfCommit
 from bot.store.port import LookProposals
 from lifecycle.facts.commits import MOST_SHARED
 from lifecycle.facts.head import Facts
@@ -13,8 +14,52 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
-LookAlone = Callable[[HeadBranch, int], Awaitable[Facts]]
-"""Reads the facts of one proposal by its head branch and number, without those that share it."""
+LookAlone = Callable[[Mapping[HeadBranch, KnownOfCommit]], Awaitable[list[Facts]]]
+"""Reads the facts of other head branches, each without those that share its commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a look read of the open proposals of one head branch.
+
+    Attributes:
+        commit: Their head.
+        began: When that began, by the monotonic clock.
+        facts: What was read, without what shares the commit.
+    """
+
+    commit: Sha
+    began: float
+    facts: Facts
+
+
+@dataclass(slots=True)
+class SharedReadings:
+    """What looks that go on read of proposals of one commit, so that each is not read for each.
+
+    Attributes:
+        since: By the monotonic clock; what began to be read after that serves the look that has it.
+        before: The commit that its branch was last found to share; None for none.
+        of: Number of a proposal to what was read of it last.
+        used: The look that has it was told something that another one read.
+    """
+
+    since: float
+    before: Sha | None = None
+    of: dict[int, Reading] = field(default_factory=dict)
+    used: bool = False
+
+    def get(self, number: int, commit: Sha | None) -> Facts | None:
+        """What will do for a proposal of a commit; None where it has to be read."""
+        found = self.of.get(number)
+        if found is None or found.commit != commit or found.began < self.since:
+            return None
+        self.used = True
+        return found.facts
+
+    def put(self, numbers: Iterable[int], reading: Reading) -> None:
+        """Keep what was read of proposals."""
+        self.of |= dict.fromkeys(numbers, reading)
 
 
 class Overlaps:
@@ -24,12 +69,16 @@ class Overlaps:
         repository_id: Which repository.
         forge: Its forge.
         proposals: The index of open proposals; the forge is the truth.
+        clock: When something was read.
     """
 
-    def __init__(self, repository_id: RepositoryId, forge: Forge, proposals: LookProposals) -> None:
+    def __init__(
+        self, repository_id: RepositoryId, forge: Forge, proposals: LookProposals, clock: Clock
+    ) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._proposals = proposals
+        self._clock = clock
 
     async def same_packages(
         self, proposals: Iterable[Proposal]
@@ -49,7 +98,12 @@ class Overlaps:
         return tuple(found), frozenset(news)
 
     async def same_commit(
-        self, head: HeadBranch, state: HeadState, look: LookAlone
+        self,
+        head: HeadBranch,
+        state: HeadState,
+        look: LookAlone,
+        kept: SharedReadings | None,
+        fetched: float,
     ) -> tuple[tuple[Facts, ...] | None, frozenset[ProposalKey]]:
         """Open proposals of other head branches at the same commit, and whom that is news for.
 
@@ -57,6 +111,13 @@ class Overlaps:
         looked at; before a merge turns the check green, the forge told of all (`at_head`). None
         where there are too many: what one look takes must not grow with what strangers open
         (ADR 21).
+
+        Args:
+            head: The branch that is looked at.
+            state: What the forge told of it.
+            look: Reads the others.
+            kept: What other looks read of these; None to read all.
+            fetched: By the monotonic clock; git is read as it was fetched after that.
         """
         me, commit = self._repository_id, state.open_head
         mine = [each.pull.number for each in state.relevant if each.pull.open]
@@ -67,12 +128,27 @@ class Overlaps:
         numbers = set(sharing.now)
         if len(numbers) > MOST_SHARED:
             numbers = await self._still_open(numbers, commit)
-        numbers |= {pull.number for pull in state.at_head}
+        at_head = state.at_head
+        if commit is not None and kept is not None and kept.before not in {commit, None}:
+            # Whoever shared a commit may share the next, and the index hears of that one by one.
+            at_head = await self._forge.proposals_at(commit)
+            # Whoever came along, and was not looked at here yet, is woken by its own push.
+            here = {pull.number for pull in at_head} - {*sharing.now}
+            news -= {ProposalKey(me, at, ref) for n, at, ref in sharing.news if n in here}
+        numbers |= {pull.number for pull in at_head if pull.open}
         numbers -= set(mine)
         if len(numbers) > MOST_SHARED:
+            # The index has to know of a crowd: no later look asks the forge for it.
+            unknown = [p for p in at_head if p.open and p.number in numbers - {*sharing.now}]
+            for pull in unknown[: MOST_SHARED + 1]:
+                at, ref = pull.head_repository or 0, pull.head_ref
+                await self._proposals.add_open(me, at, ref, pull.number, commit or Sha(""))
             return None, news
-        others = []
-        for number in sorted(numbers):
+        kept = SharedReadings(self._clock.monotonic()) if kept is None else kept
+        known = {n: facts for n in numbers if (facts := kept.get(n, commit)) is not None}
+        began = min(fetched, self._clock.monotonic())
+        pulls: dict[HeadBranch, list[ListedProposal]] = {}
+        for number in sorted(numbers - known.keys()):
             pull = await self._forge.proposal(number)
             if not pull.open or pull.head != commit:
                 await self._proposals.drop_open(me, number)
@@ -80,8 +156,25 @@ class Overlaps:
             if number not in sharing.now:
                 at, ref = pull.head_repository or 0, pull.head_ref
                 await self._proposals.add_open(me, at, ref, number, pull.head)
-            others.append(await look(HeadBranch(pull.head_repository, pull.head_ref), number))
-        return tuple(others), news
+            there = HeadBranch(pull.head_repository, pull.head_ref)
+            pulls.setdefault(there, []).append(pull)
+        required = {
+            each.pull.base_ref: each.required
+            for each in state.relevant
+            if each.pull.open and not each.pull.draft
+        }
+        told = {
+            there: KnownOfCommit(pulls=tuple(each), checks=state.checks, required=required)
+            for there, each in pulls.items()
+        }
+        found = await look(told) if told else []
+        for each, facts in zip(pulls.values(), found, strict=True):
+            of = [pull.number for pull in each]
+            known |= dict.fromkeys(of, facts)
+            kept.put(of, Reading(Sha(commit or ""), began, facts))
+        # Those of one branch were read together.
+        once = {id(known[number]): known[number] for number in sorted(known)}
+        return tuple(once.values()), news
 
     async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:
         """LookProposals of the index that are open at a commit, by one list and not one by one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.forges.port import Context, Conversation, ListedProposal, RequiredCheck
 from lifecycle.events import Log
-from lifecycle.facts.checks import CheckRun, CheckState
+from lifecycle.facts.checks import OURS, CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, Discussion, Review, Written
 from lifecycle.names import Sha
 
@@ -125,8 +125,29 @@ class HeadState:
         return newest is not None and not newest.open and not (newest.merged and newest.head != tip)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownOfCommit:
+    """What a look was told of a commit, and of another head branch there that it reads as well.
+
+    Attributes:
+        pulls: Open pull requests of that branch.
+        checks: Check runs at the commit.
+        required: Base branch to the checks that it requires, as far as they were asked for.
+    """
+
+    pulls: tuple[ListedProposal, ...]
+    checks: tuple[CheckRun, ...]
+    required: dict[str, tuple[RequiredCheck, ...]]
+
+
 def of_head(pulls: Iterable[ListedProposal], head: HeadBranch) -> tuple[ListedProposal, ...]:
     """Pull requests of one head branch: forges ignore filters, and forks share names."""
     return tuple(
         p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository
     )
+
+
+def shown(*listed: Iterable[CheckRun]) -> dict[str, CheckRun]:
+    """Our checks; and what stands in the place of one, which somebody else put there."""
+    runs = [run for each in listed for run in each if run.ours or run.name in OURS]
+    return {run.name: run for run in sorted(runs, key=lambda run: run.ours)}

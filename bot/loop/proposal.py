@@ -9,6 +9,7 @@ from bot.look import field_origins
 from bot.look.assemble import Looked
 from bot.look.crowds import judged
 from bot.look.rendering import Begun
+from bot.look.sharing import SharedReadings
 from bot.loop import branches, waits
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
@@ -18,6 +19,7 @@ from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, PredictedLook, Rest, Settling
 from bot.loop.timed import may_be_told, seconds, sooner
+from bot.loop.turns import Turn
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
 from bot.outcomes import DONE, ActionOutcome, Report
@@ -25,7 +27,7 @@ from bot.store.hints import BY_NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle import observing, showing, timing
-from lifecycle.actions import Action, AskPublish, Forget, SetLabels
+from lifecycle.actions import Action, AskPublish, Forget, SetCheck, SetLabels
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
@@ -67,11 +69,20 @@ class ProposalHandler:
             When to look again; None when it has settled.
         """
         served = await self._serving.of(key.repository)
-        async with served.lock(head_of(key)):
-            if hint.rerun:
+        taken = served.clock.monotonic()
+        async with served.lock(head_of(key)), served.turns.turn(head_of(key)) as turn:
+            if hint.rerun - turn.reruns:
                 served.echoes.forget()
             reconciler = ProposalReconciler(
-                served, self._store, self._unjudged, self._impacts, self._pressed, key, hint
+                served,
+                self._store,
+                self._unjudged,
+                self._impacts,
+                self._pressed,
+                key,
+                hint,
+                turn,
+                taken,
             )
             try:
                 after = await self._settling.settle(reconciler)
@@ -91,6 +102,8 @@ class ProposalReconciler:
         pressed: Which buttons of checks count.
         key: The branch.
         hint: What the events that woke it said exists.
+        turn: What looks at the same commit have in common.
+        taken: When its look began, by the monotonic clock.
     """
 
     looks = OF_PROPOSAL
@@ -104,13 +117,18 @@ class ProposalReconciler:
         pressed: PressFilter,
         key: keys.ProposalKey,
         hint: Hint,
+        turn: Turn,
+        taken: float,
     ) -> None:
+        self._turn = turn
+        self._others_since = taken
         self._served = served
         self._store = store
         self._unjudged = unjudged
         self._impacts = impacts
         self._pressed = pressed
         self._counting = Counting()
+        self._readings = SharedReadings(taken)
         self._branch = key
         self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
@@ -135,6 +153,10 @@ class ProposalReconciler:
         looked = await self._look(since)
         if isinstance(looked, Looked) and looked.facts.pending and not await self._wants(looked):
             looked = await self._look(since)
+        if self._readings.used and await self._shows(looked):
+            # A check is shown by what was read of all in this look: it lets all of them through.
+            self._read_all()
+            looked = await self._look(since)
         if not isinstance(looked, Looked) or not field_origins.asked(looked.facts):
             return looked
         if await self._wants(looked):
@@ -148,11 +170,27 @@ class ProposalReconciler:
         facts = looked.facts
         return bool(await judged(self._served.offload, facts.proposals, decide, facts))
 
+    async def _shows(self, looked: Looked | Rest) -> bool:
+        """Whether a check is to be written."""
+        if isinstance(looked, Rest):
+            return False
+        facts = looked.facts
+        actions = await judged(self._served.offload, facts.proposals, decide, facts)
+        return any(isinstance(each, SetCheck) for each in actions)
+
+    def _read_all(self) -> None:
+        """From now on, let nothing do that another look read of the proposals before."""
+        self._others_since = self._served.clock.monotonic()
+
     async def _look(self, since: float) -> Looked | Rest:
         # What is merged and waits for a thaw, an hour or somebody's check is settled otherwise.
         parked = await self._store.waits.parked(self._served.id, timing.KINDS, self.key)
         numbers = self.hint.numbers | {each.number for each in parked}
         self._counting = await self._pressed.counting(self._served, self._branch, self.hint.pressed)
+        before = self._served.turns.shared(head_of(self._branch))
+        self._readings = SharedReadings(self._others_since, before, self._turn.readings)
+        if before is not None:  # with git of before, what is read now would serve no other look
+            since = max(since, self._others_since)
         looked = await self._served.looker.look(
             head_of(self._branch),
             self._served.adoption,
@@ -162,7 +200,12 @@ class ProposalReconciler:
             since=since,
             begun=None if self._showed else self.begun,
             pressed=self._counting.presses,
+            kept=self._readings,
         )
+        if not looked.facts.pending:
+            self._served.turns.learn(head_of(self._branch), looked.facts, self._turn)
+        if not self.hint.rerun - self._turn.reruns:  # another proposal's look did it for all
+            looked = replace(looked, facts=replace(looked.facts, rerun=False))
         self._showed = True
         for pull in looked.elsewhere:
             there = replace(self.hint, numbers=frozenset({pull.number}))
@@ -197,6 +240,10 @@ class ProposalReconciler:
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
+        if any(isinstance(each, SetCheck) for each in actions):
+            self._read_all()  # what others came to meanwhile must be seen once it is written
+            if outcome is ActionOutcome.DONE and looked.facts.rerun:
+                self._turn.reruns |= self.hint.rerun
         for each in actions:
             if isinstance(each, SetLabels) and (why := report.of(each).why):
                 self._served.unlabelled.put(each.number, why)

@@ -119,7 +119,9 @@ class Facts:
     def beside(self, others: "Sequence[Facts]") -> "Facts":
         """Return these with what shares the commit, of which each is told what all come to."""
         facts = replace(self, others=tuple(others))
-        shared = tuple(replace(each, shared_mark=facts.head_mark) for each in others)
+        # The checks are those of the commit, whoever read them, and when.
+        mark, checks = facts.head_mark, self.checks
+        shared = tuple(replace(each, shared_mark=mark, checks=checks) for each in others)
         return replace(facts, others=shared)
 
     @property

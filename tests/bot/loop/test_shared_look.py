@@ -1,0 +1,108 @@
+"""What a look at a proposal may believe that another look read of the same commit."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, ParamSpec, TypeVar, cast
+
+import pytest
+
+from bot.keys import ProposalKey
+from bot.look.assemble import Looked
+from bot.look.sharing import SharedReadings
+from bot.loop.impacts import Impacts
+from bot.loop.pressed import Counting, PressFilter
+from bot.loop.proposal import ProposalReconciler
+from bot.loop.repository import ServedRepository
+from bot.loop.turns import Turn, Turns
+from bot.loop.unjudged import Unjudged
+from bot.store.hints import NOTHING, Hint
+from lifecycle.actions import SetCheck
+from lifecycle.decide import decide
+from lifecycle.facts.head import Facts
+from tests.lifecycle.samples import FACTS
+from tests.lifecycle.settling import settled
+from tests.memory.clock import ManualClock
+from tests.memory.store import MemoryStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+KEY = ProposalKey(FACTS.repository_id, FACTS.repository_id.number, FACTS.head_ref)
+
+
+class _Looks:
+    """Looks that find always the same; those that may, believe what another one read."""
+
+    def __init__(self, facts: Facts, clock: ManualClock) -> None:
+        self._facts = facts
+        self._clock = clock
+        self.believed: list[bool] = []
+        self.forced: list[bool] = []
+
+    async def look(self, *_: object, kept: SharedReadings, rerun: bool, **__: object) -> Looked:
+        kept.used = kept.since == 0.0
+        self.believed.append(kept.used)
+        self.forced.append(rerun)
+        self._clock.seconds += 1
+        none = frozenset[int]()
+        facts = self._facts
+        return Looked(facts, 0.0, none, none, {}, {}, none)
+
+
+def _look(facts: Facts, turn: Turn, hint: Hint = NOTHING) -> tuple[list[bool], Facts]:
+    """Whether each reading believed another look, and what was found."""
+    clock = ManualClock()
+    looks = _Looks(facts, clock)
+
+    async def offload(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return work(*args, **kwargs)
+
+    async def counting(*_: object) -> Counting:
+        return Counting()
+
+    served: Any = SimpleNamespace(
+        id=FACTS.repository_id,
+        looker=looks,
+        adoption=None,
+        turns=Turns(),
+        clock=clock,
+        offload=offload,
+    )
+    reconciler = ProposalReconciler(
+        cast(ServedRepository, served),
+        MemoryStore(clock),
+        cast(Unjudged, SimpleNamespace(returns=0)),
+        cast(Impacts, None),
+        cast(PressFilter, SimpleNamespace(counting=counting)),
+        KEY,
+        hint,
+        turn,
+        taken=0.0,
+    )
+    looked = asyncio.run(reconciler.look(0.0))
+    assert isinstance(looked, Looked)
+    return looks.believed, looked.facts
+
+
+def test_a_check_is_shown_by_what_was_read_of_all_in_the_same_look() -> None:
+    """Fails when a check is written by what another look read: it lets proposals through that were
+    held since."""
+    assert any(isinstance(each, SetCheck) for each in decide(FACTS))
+
+    assert _look(FACTS, Turn())[0] == [True, False]
+
+
+def test_where_the_checks_are_right_another_look_is_believed() -> None:
+    """Fails when each look of a commit reads all of it again."""
+    assert _look(settled(FACTS), Turn())[0] == [True]
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_the_checks_are_written_anew_once_for_each_press(done: bool) -> None:
+    """Fails when each proposal of the commit writes them for the same press on Re-run."""
+    turn = Turn(reruns={"press"} if done else set())
+
+    _, facts = _look(replace(FACTS, rerun=True), turn, Hint(rerun=frozenset({"press"})))
+
+    assert facts.rerun is not done
