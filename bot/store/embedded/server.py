@@ -31,8 +31,9 @@ from bot.store.embedded.place import PostgresError
 
 log = structlog.get_logger()
 
-START = 60.0
-"""Seconds until a start counts as failed: it takes about one; replaying a log takes longer."""
+START = 300.0
+"""Seconds until a server that was started counts as failed: it takes about one, and minutes where it
+replays a long log. Making a new one is not counted: `initdb` ends by itself."""
 
 WATCH = 0.2
 """Seconds between looks at whether the server still runs."""
@@ -221,9 +222,9 @@ class EmbeddedPostgres:
         }
 
     def _wait_until_ready(self, running: "subprocess.Popen[bytes]") -> None:
-        end = time.monotonic() + START
         # Without this word the files below speak of another server.
         first = running.stdout.readline() if running.stdout is not None else b""
+        end = time.monotonic() + START
         started = first == b"started\n"
         while started and running.poll() is None and time.monotonic() < end:
             if self._ready():
