@@ -18,8 +18,8 @@ from bot.loop.pressed import Counting, PressFilter
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, PredictedLook, Rest, Settling
+from bot.loop.shared_commits import SharedCommit
 from bot.loop.timed import may_be_told, seconds, sooner
-from bot.loop.turns import Turn
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
 from bot.outcomes import DONE, ActionOutcome, Report
@@ -70,8 +70,11 @@ class ProposalHandler:
         """
         served = await self._serving.of(key.repository)
         taken = served.clock.monotonic()
-        async with served.lock(head_of(key)), served.turns.turn(head_of(key)) as turn:
-            if hint.rerun - turn.reruns:
+        async with (
+            served.lock(head_of(key)),
+            served.shared_commits.exclusive(head_of(key)) as shared,
+        ):
+            if hint.rerun - shared.reruns:
                 served.echoes.forget()
             reconciler = ProposalReconciler(
                 served,
@@ -81,7 +84,7 @@ class ProposalHandler:
                 self._pressed,
                 key,
                 hint,
-                turn,
+                shared,
                 taken,
             )
             try:
@@ -102,7 +105,7 @@ class ProposalReconciler:
         pressed: Which buttons of checks count.
         key: The branch.
         hint: What the events that woke it said exists.
-        turn: What looks at the same commit have in common.
+        shared: What looks at the same commit have in common.
         taken: When its look began, by the monotonic clock.
     """
 
@@ -117,10 +120,10 @@ class ProposalReconciler:
         pressed: PressFilter,
         key: keys.ProposalKey,
         hint: Hint,
-        turn: Turn,
+        shared: SharedCommit,
         taken: float,
     ) -> None:
-        self._turn = turn
+        self._shared = shared
         self._others_since = taken
         self._served = served
         self._store = store
@@ -187,8 +190,8 @@ class ProposalReconciler:
         parked = await self._store.waits.parked(self._served.id, timing.KINDS, self.key)
         numbers = self.hint.numbers | {each.number for each in parked}
         self._counting = await self._pressed.counting(self._served, self._branch, self.hint.pressed)
-        before = self._served.turns.shared(head_of(self._branch))
-        self._readings = SharedReadings(self._others_since, before, self._turn.readings)
+        before = self._served.shared_commits.commit_of(head_of(self._branch))
+        self._readings = SharedReadings(self._others_since, before, self._shared.readings)
         if before is not None:  # with git of before, what is read now would serve no other look
             since = max(since, self._others_since)
         looked = await self._served.looker.look(
@@ -203,8 +206,8 @@ class ProposalReconciler:
             kept=self._readings,
         )
         if not looked.facts.pending:
-            self._served.turns.learn(head_of(self._branch), looked.facts, self._turn)
-        if not self.hint.rerun - self._turn.reruns:  # another proposal's look did it for all
+            self._served.shared_commits.learn(head_of(self._branch), looked.facts, self._shared)
+        if not self.hint.rerun - self._shared.reruns:  # another proposal's look did it for all
             looked = replace(looked, facts=replace(looked.facts, rerun=False))
         self._showed = True
         for pull in looked.elsewhere:
@@ -243,7 +246,7 @@ class ProposalReconciler:
         if any(isinstance(each, SetCheck) for each in actions):
             self._read_all()  # what others came to meanwhile must be seen once it is written
             if outcome is ActionOutcome.DONE and looked.facts.rerun:
-                self._turn.reruns |= self.hint.rerun
+                self._shared.reruns |= self.hint.rerun
         for each in actions:
             if isinstance(each, SetLabels) and (why := report.of(each).why):
                 self._served.unlabelled.put(each.number, why)

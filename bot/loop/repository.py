@@ -18,7 +18,7 @@ from bot.look.groups import GroupLooker
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
-from bot.loop.turns import Turns
+from bot.loop.shared_commits import SharedCommits
 from bot.perform import Performer
 from bot.recent import Recent
 from bot.store.values import Adoption
@@ -53,7 +53,7 @@ class ServedRepository:
         clock: For waiting, and for how old things are.
         offload: Where its mirror is read.
         echoes: What was done last.
-        turns: Of looks at proposals of one commit.
+        shared_commits: Commits that several proposals share: looks at them go one by one.
         unlabelled: Pull requests on which the forge refused our labels, and why: they do without
             while this process runs.
     """
@@ -72,7 +72,7 @@ class ServedRepository:
     clock: Clock
     offload: Offload
     echoes: Echoes = field(init=False)
-    turns: Turns = field(default_factory=Turns)
+    shared_commits: SharedCommits = field(default_factory=SharedCommits)
     unlabelled: Recent[int, str] = field(default_factory=lambda: Recent(MOST_BRANCHES))
     # Looks at one head take turns in this process: the second would only do what the first does.
     _locks: WeakValueDictionary[HeadBranch, asyncio.Lock] = field(

@@ -32,8 +32,8 @@ from bot.store.embedded.place import PostgresError
 log = structlog.get_logger()
 
 START = 300.0
-"""Seconds until a server that was started counts as failed: it takes about one, and minutes where it
-replays a long log. Making a new one is not counted: `initdb` ends by itself."""
+"""Seconds until a server that was started counts as failed: it takes about one, and minutes where
+it replays a long log. Making a new one is not counted: `initdb` ends by itself."""
 
 WATCH = 0.2
 """Seconds between looks at whether the server still runs."""

@@ -15,7 +15,7 @@ from bot.loop.impacts import Impacts
 from bot.loop.pressed import Counting, PressFilter
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.repository import ServedRepository
-from bot.loop.turns import Turn, Turns
+from bot.loop.shared_commits import SharedCommit, SharedCommits
 from bot.loop.unjudged import Unjudged
 from bot.store.hints import NOTHING, Hint
 from lifecycle.actions import SetCheck
@@ -50,7 +50,7 @@ class _Looks:
         return Looked(facts, 0.0, none, none, {}, {}, none)
 
 
-def _look(facts: Facts, turn: Turn, hint: Hint = NOTHING) -> tuple[list[bool], Facts]:
+def _look(facts: Facts, shared: SharedCommit, hint: Hint = NOTHING) -> tuple[list[bool], Facts]:
     """Whether each reading believed another look, and what was found."""
     clock = ManualClock()
     looks = _Looks(facts, clock)
@@ -65,7 +65,7 @@ def _look(facts: Facts, turn: Turn, hint: Hint = NOTHING) -> tuple[list[bool], F
         id=FACTS.repository_id,
         looker=looks,
         adoption=None,
-        turns=Turns(),
+        shared_commits=SharedCommits(),
         clock=clock,
         offload=offload,
     )
@@ -77,7 +77,7 @@ def _look(facts: Facts, turn: Turn, hint: Hint = NOTHING) -> tuple[list[bool], F
         cast(PressFilter, SimpleNamespace(counting=counting)),
         KEY,
         hint,
-        turn,
+        shared,
         taken=0.0,
     )
     looked = asyncio.run(reconciler.look(0.0))
@@ -90,19 +90,19 @@ def test_a_check_is_shown_by_what_was_read_of_all_in_the_same_look() -> None:
     held since."""
     assert any(isinstance(each, SetCheck) for each in decide(FACTS))
 
-    assert _look(FACTS, Turn())[0] == [True, False]
+    assert _look(FACTS, SharedCommit())[0] == [True, False]
 
 
 def test_where_the_checks_are_right_another_look_is_believed() -> None:
     """Fails when each look of a commit reads all of it again."""
-    assert _look(settled(FACTS), Turn())[0] == [True]
+    assert _look(settled(FACTS), SharedCommit())[0] == [True]
 
 
 @pytest.mark.parametrize("done", [False, True])
 def test_the_checks_are_written_anew_once_for_each_press(done: bool) -> None:
     """Fails when each proposal of the commit writes them for the same press on Re-run."""
-    turn = Turn(reruns={"press"} if done else set())
+    shared = SharedCommit(reruns={"press"} if done else set())
 
-    _, facts = _look(replace(FACTS, rerun=True), turn, Hint(rerun=frozenset({"press"})))
+    _, facts = _look(replace(FACTS, rerun=True), shared, Hint(rerun=frozenset({"press"})))
 
     assert facts.rerun is not done

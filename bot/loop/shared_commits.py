@@ -1,4 +1,4 @@
-"""Looks at proposals of one commit take turns in a process.
+"""Looks at proposals of one commit go one by one in a process.
 
 Its checks are those of all of them: looks at the same time would write them by turns, and each
 would read all others. Who comes second finds the checks written, and what the first one read.
@@ -24,11 +24,11 @@ MOST_BRANCHES = 2_000
 
 
 @dataclass(eq=False)
-class Turn:
+class SharedCommit:
     """What the looks at one commit have in common, while any of them waits or goes on.
 
     Attributes:
-        lock: Held by the one whose turn it is.
+        lock: Held by the one that goes on.
         readings: Number of a proposal to what was read of it last.
         looks: How many wait or go on.
         reruns: Deliveries of Re-run by which the checks were written anew.
@@ -40,47 +40,49 @@ class Turn:
     reruns: set[str] = field(default_factory=set)
 
 
-class Turns:
-    """The turns of one repository; a shortcut, lost with the process."""
+class SharedCommits:
+    """Those of one repository; a shortcut, lost with the process."""
 
     def __init__(self) -> None:
-        self._commits: Recent[HeadBranch, Sha] = Recent(MOST_BRANCHES)
-        self._turns: WeakValueDictionary[Sha, Turn] = WeakValueDictionary()
+        self._commit_of: Recent[HeadBranch, Sha] = Recent(MOST_BRANCHES)
+        self._shared: WeakValueDictionary[Sha, SharedCommit] = WeakValueDictionary()
 
-    def learn(self, head: HeadBranch, facts: Facts, turn: Turn) -> None:
-        """Remember whether a head branch shares its commit, as a look found in its turn."""
+    def learn(self, head: HeadBranch, facts: Facts, shared: SharedCommit) -> None:
+        """Remember whether a head branch shares its commit, as a look found that held it."""
         if facts.head is not None and (facts.others or facts.crowded):
-            self._commits.put(head, facts.head)
-            self._turns.setdefault(facts.head, turn)
+            self._commit_of.put(head, facts.head)
+            self._shared.setdefault(facts.head, shared)
         else:
-            self._commits.drop(head)
+            self._commit_of.drop(head)
 
-    def shared(self, head: HeadBranch) -> Sha | None:
+    def commit_of(self, head: HeadBranch) -> Sha | None:
         """The commit that a head branch was last found to share; None for none."""
-        return self._commits.get(head)
+        return self._commit_of.get(head)
 
     @asynccontextmanager
-    async def turn(self, head: HeadBranch) -> AsyncIterator[Turn]:
+    async def exclusive(self, head: HeadBranch) -> AsyncIterator[SharedCommit]:
         """Wait until no other look at the commit goes on, where a branch was found to share one.
 
         By the commit that it had: branches that share one and are pushed together share the next.
         """
-        commit = self.shared(head)
-        turn = Turn() if commit is None else self._turns.setdefault(commit, Turn())
-        turn.looks += 1
-        leaving = asyncio.create_task(_leave(turn)) if turn.lock.locked() else None
+        commit = self.commit_of(head)
+        shared = (
+            SharedCommit() if commit is None else self._shared.setdefault(commit, SharedCommit())
+        )
+        shared.looks += 1
+        leaving = asyncio.create_task(_leave(shared)) if shared.lock.locked() else None
         try:
-            async with turn.lock:
+            async with shared.lock:
                 if leaving is not None:
                     leaving.cancel()
-                yield turn
+                yield shared
         finally:
-            turn.looks -= 1
+            shared.looks -= 1
             if leaving is not None:
                 await end([leaving])
 
 
-async def _leave(turn: Turn) -> None:
+async def _leave(shared: SharedCommit) -> None:
     """Give the place of a look that waits to another one.
 
     At once, for one at the same commit may have it: of all that wait by then each proposal is read
@@ -89,6 +91,6 @@ async def _leave(turn: Turn) -> None:
     look = LOOK.get(None)
     if look is None:
         return
-    if turn.looks > MOST_SHARED + 1:
+    if shared.looks > MOST_SHARED + 1:
         await look.clock.sleep(LONG)
     look.leave()
