@@ -260,6 +260,7 @@ class ProposedState:
         free: Nothing is there, or what the bot made or the base branch holds: it may be replaced.
         number: Of the open pull request of the branch; 0 for none.
         ended: Of one that proposed just this tip, and was closed or merged; 0 for none.
+        done: Tokens of the requests that commits of ours there were made for.
         title: Its title, as shown; "" where nobody asks for it.
         refused: Why the forge took no push to the branch; "" while it did not refuse.
         asked: Number of the comment that asked for that push.
@@ -270,6 +271,7 @@ class ProposedState:
     free: bool = True
     number: int = 0
     ended: int = 0
+    done: frozenset[str] = frozenset()
     title: str = ""
     refused: str = ""
     asked: int = 0

@@ -157,9 +157,9 @@ class Drafts:
         base = await self._offload(reader.git.ref, names.branch_ref(base_ref))
         if base is None:
             return _failed(nowhere, texts.no_base(base_ref))
-        there, done = await self._branch_state(reader, branch, base)
+        there = await self._branch_state(reader, branch, base)
         on = there.tip if request.on_draft or there.number else base
-        state = replace(nowhere, there=there, start=Sha(on), done=done)
+        state = replace(nowhere, there=there, start=Sha(on))
         if not there.free and not there.number and not request.on_draft:
             return state  # it may not be written to, whatever that would be
         changes = request.kind in ON_DRAFT  # what is not there yet is begun, and once only
@@ -215,9 +215,7 @@ class Drafts:
         )
         return replace(state, pushed=await self._offload(_has, by.reader, state))
 
-    async def _branch_state(
-        self, reader: MirrorReader, branch: str, base: Sha
-    ) -> tuple[ProposedState, frozenset[str]]:
+    async def _branch_state(self, reader: MirrorReader, branch: str, base: Sha) -> ProposedState:
         me, ref = reader.repository_id, names.branch_ref(branch)
         tip, free, done = await self._offload(draft_branches.tip, reader, ref, base)
         pulls = await self._forge.proposals_of(branch) if tip else ()
@@ -227,17 +225,17 @@ class Drafts:
             if at and not refused.reason:
                 refused = await self._proposals.push_refusal(me, ref, Sha(at)) or refused
         pull = next((p for p in pulls if draft_branches.proposes(p, me.number, branch)), None)
-        state = ProposedState(
+        return ProposedState(
             branch=branch,
             tip=tip,
             free=free,
+            done=done,
             number=pull.number if pull else 0,
             ended=draft_branches.ended(pulls, me.number, branch, tip),
             title=pull.title if pull else "",
             refused=refused.reason,
             asked=refused.asked,
         )
-        return state, done
 
     async def _made(self, by: _Asked, state: DraftState) -> DraftState:
         """The state with the files that the request comes to, rendered."""

@@ -7,12 +7,13 @@ from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge
 from bot.git.port import Scope
 from bot.look import owners, rules, upstreams
-from bot.look.draft_branches import proposes
+from bot.look.draft_branches import ended, proposes
 from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.facts.commits import PushRefusal
+from lifecycle.facts.drafts import tokens
 from lifecycle.ledger import Entries, ProposedState, RemovalState, RevisionState, both
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
@@ -78,14 +79,16 @@ class RevisionReader:
         self, reader: MirrorReader, branch: str, bases: Sequence[Sha]
     ) -> ProposedState:
         me, ref, base = reader.repository_id, names.branch_ref(branch), bases[0]
-        tip, free = await self._offload(_tip, reader, ref, bases)
+        tip, free, done = await self._offload(_tip, reader, ref, bases)
         pulls = await self._forge.proposals_of(branch) if tip else ()
         refused = await self._proposals.push_refusal(me, ref, base) or PushRefusal("")
         return ProposedState(
             branch=branch,
             tip=tip,
             free=free,
+            done=done,
             number=next((p.number for p in pulls if proposes(p, me.number, branch)), 0),
+            ended=ended(pulls, me.number, branch, tip),
             refused=refused.reason,
             asked=refused.asked,
         )
@@ -119,17 +122,20 @@ def _branches(package: str, number: int) -> tuple[str, str]:
     return names.withdrawal_branch(package, number), names.deprecation_branch(package, number)
 
 
-def _tip(reader: MirrorReader, ref: str, bases: Sequence[Sha]) -> tuple[str, bool]:
-    """What a branch names, and whether nothing of anybody else's is lost when it moves.
+def _tip(reader: MirrorReader, ref: str, bases: Sequence[Sha]) -> tuple[str, bool, frozenset[str]]:
+    """What a branch names, whether nothing of others is lost when it moves, and what we did there.
 
     Porch's branch of this name stands at the revision, which the base branch holds. A commit of
     ours may stand on somebody else's, as a rendering does: only on a base branch it is all there.
     """
     tip = reader.git.ref(ref)
     if tip is None:
-        return "", True
-    below = reader.git.commit(tip).parents[0] if reader.made_by_us(tip) else tip
-    return tip, any(reader.git.contains(base, below) for base in bases)
+        return "", True, frozenset()
+    below, done = tip, frozenset[str]()
+    if reader.made_by_us(tip):
+        commit = reader.git.commit(tip)
+        below, done = commit.parents[0], tokens(commit.message)
+    return tip, any(reader.git.contains(base, below) for base in bases), done
 
 
 def _state(

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from lifecycle.access import Person
 from lifecycle.facts.update import PackageMerge
-from lifecycle.ledger import ProposedState
+from lifecycle.ledger import LedgerEntry, ProposedState
 from lifecycle.names import Sha
 
 MOST_DRAFTS = 5
@@ -121,7 +121,6 @@ class DraftState:
         made: The files that differ from `start`, by path in the repository, the rendering among
             them; the conflicts, and why nothing can be made.
         pushed: The branch has exactly that already: only its pull request may be missing.
-        done: Tokens of the requests that commits of ours on the branch were made for (`token`).
         ledger: Of `ROLLBACK` and `RESUME`, the file that says that the package is held.
         upstream: Where it comes from, as rules of access name it, such as
             "github.com/acme/blueprints"; "" for nowhere.
@@ -136,7 +135,6 @@ class DraftState:
     start: Sha
     made: PackageMerge = field(default_factory=PackageMerge)
     pushed: bool = False
-    done: frozenset[str] = frozenset()
     ledger: str = ""
     upstream: str = ""
     version: str = ""
@@ -148,12 +146,12 @@ _MARK = "Porchbot-Request"
 _TOKEN = re.compile(rf"^{_MARK}: ([0-9a-f]{{16}})$", re.MULTILINE)
 
 
-def token(asked: int, request: DraftRequest) -> str:
-    """Return what tells a request of one comment from all others: 16 hex digits."""
+def token(asked: int, request: DraftRequest | LedgerEntry) -> str:
+    """Return what tells a request of one comment from all others there: 16 hex digits."""
     return hashlib.sha256(f"{asked} {request!r}".encode()).hexdigest()[:16]
 
 
-def token_line(asked: int, request: DraftRequest) -> str:
+def token_line(asked: int, request: DraftRequest | LedgerEntry) -> str:
     """Return the line of a commit's message that tells which request it was made for."""
     return f"{_MARK}: {token(asked, request)}"
 

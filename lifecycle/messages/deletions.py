@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lifecycle.facts.drafts import token_line
 from lifecycle.ledger import (
     LedgerEntry,
     ListedState,
@@ -141,9 +142,11 @@ def push_refused(word: str, there: ProposedState) -> str:
 
 
 def proposed(state: RevisionState, there: ProposedState, entry: LedgerEntry) -> str:
-    """The pull request is open."""
+    """The pull request is open, or was until people closed or merged it."""
     what = "withdraws" if entry.state is ListedState.WITHDRAWN else "deprecates"
-    return f"#{there.number} {what} {code(state.name)}, once it is approved and merged."
+    return (
+        f"#{there.number or there.ended} {what} {code(state.name)}, once it is approved and merged."
+    )
 
 
 def title(state: RevisionState, entry: LedgerEntry) -> str:
@@ -151,6 +154,11 @@ def title(state: RevisionState, entry: LedgerEntry) -> str:
     shown = f"{one_line(state.package) or 'root package'} v{state.revision}"
     word = "Withdraw" if entry.state is ListedState.WITHDRAWN else "Deprecate"
     return committed(f"{word} {shown}")[:200]
+
+
+def commit_message(state: RevisionState, asked: int, entry: LedgerEntry) -> str:
+    """Message of the commit; `asked` is the number of the comment that asked for it."""
+    return f"{title(state, entry)}\n\n{token_line(asked, entry)}"
 
 
 def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> str:

@@ -134,10 +134,11 @@ def test_a_box_that_somebody_changed_gives_nothing_and_says_why() -> None:
 def test_what_was_pushed_for_a_box_is_known_whatever_was_said_since() -> None:
     """The short-cut takes the newest comment's number for the box's: once another box has its
     answer, a draft that people closed before its own was noted is opened again."""
-    branch = ProposedState(branch="drafts/a/upgrade", tip="b" * 40, ended=7)
     wanted = DraftRequest(kind=DraftKind.UPGRADE, package="a", revision=2, asker=APPROVER)
+    done = frozenset({token(-5, wanted)})
+    branch = ProposedState(branch="drafts/a/upgrade", tip="b" * 40, ended=7, done=done)
     state = DraftState(request=wanted, base_ref="main", there=branch, start=BASE, version="v2")
-    state = replace(state, done=frozenset({token(-5, wanted)}), pushed=True)
+    state = replace(state, pushed=True)
     box, other = tick(5, APPROVER, "upgrade a v2"), replace(tick(-9, APPROVER, "x"), button=False)
 
     (p,) = issue(box, answers=(other,)).proposals

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stories.calls import OPEN
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import shows
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
@@ -153,6 +154,44 @@ def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
     assert "reason: it was broken" in play.author.reads(LEDGER)
     branches = play.author.branches()
     assert "deletionProposed/net/core/v1" not in branches
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
+@pytest.mark.parametrize(
+    ("command", "branch", "does"),
+    [
+        ("/delete net/core@v1 it was broken", "deletionProposed/net/core/v1", "withdraws"),
+        ("/deprecate net/core@v1 use v2", "porchbot/deprecate/net/core/v1", "deprecates"),
+    ],
+    ids=["delete", "deprecate"],
+)
+def test_what_is_closed_before_anybody_notes_it_is_not_proposed_again(
+    stage: World, command: str, branch: str, does: str
+) -> None:
+    """Short-cuts refused: open pull requests alone are known, so that whoever closes one while the
+    bot stands still gets another one; a command given again comes to the one that was closed."""
+    play = stage
+    play.start_bot()
+    publishes(play)
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.forge.faults.fail(play.call(OPEN), 502, caller=play.caller, carried_out=True)
+    play.owner.says(number, command)
+    first = play.author.pull_of(branch).number
+    play.owner.closes(first)
+    play.author.waits_for_answer(number, f"#{first} {does} `net/core/v1`")
+    play.rests()
+
+    def proposed() -> list[int]:
+        return sorted(p.number for p in play.author.pulls(every=True) if p.head_ref == branch)
+
+    assert proposed() == [first]
+
+    play.owner.says(number, command)
+    second = play.author.pull_of(branch).number
+    play.author.waits_for_answer(number, f"#{second} {does} `net/core/v1`")
+    play.rests()
+    assert proposed() == [first, second]
 
 
 def test_who_asked_does_not_approve_under_another_login(play: World) -> None:

@@ -267,8 +267,8 @@ def make(
     state = p.lookups.drafts.get(replace(wanted, asker=request.comment.author))
     if state is None:
         return response.refuse(texts.too_many(word, MOST_DRAFTS))
-    done = token(request.comment.id, wanted) in state.done
     there = state.there
+    done = token(request.comment.id, wanted) in there.done
     # What was pushed for just this is not made again: only its pull request is missing. Where that
     # was closed or merged already, it was opened.
     unopened = done and not there.number and not wanted.on_draft

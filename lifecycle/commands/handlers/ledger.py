@@ -11,6 +11,7 @@ from lifecycle import authors
 from lifecycle.actions import OpenProposal, PushDraft
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.facts.drafts import token
 from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
 from lifecycle.ledger_files import written
@@ -171,7 +172,9 @@ def _propose(
     """Make the branch and the pull request, and answer once that is there."""
     if not there.free:
         return response.refuse(texts.taken(word, there))
-    if there.number:
+    # What was proposed for just this and closed before anybody noted it was proposed.
+    done = token(request.comment.id, entry) in there.done
+    if there.number or (there.ended and done):
         return response.say(texts.proposed(state, there, entry))
     if there.refused and there.asked >= request.asked:
         return response.refuse(texts.push_refused(word, there))
@@ -184,7 +187,7 @@ def _propose(
         tip=there.tip,
         base=state.base,
         files={state.path: Entry(data)},
-        message=texts.title(state, entry),
+        message=texts.commit_message(state, request.comment.id, entry),
         asked=request.asked,
         asker=authors.spelled(asker),
     )

@@ -166,8 +166,9 @@ def test_what_is_pushed_already_is_only_opened() -> None:
     (comment,) = p.talk.said
     files = PackageMerge(files={"net/new/Kptfile": None})
     for number, pushes in ((0, True), (comment.id - 1, True), (comment.id, False)):
-        new, done = replace(NEW, asker=AUTHOR), frozenset({token(number, NEW)})
-        found = state(NEW, made=files, pushed=number > 0, done=done if number else frozenset())
+        new, done = replace(NEW, asker=AUTHOR), frozenset({token(number, NEW)} if number else ())
+        branch = ProposedState(branch="drafts/net/new/init", done=done)
+        found = state(NEW, there=branch, made=files, pushed=number > 0)
         there = changed(p, drafts={new: found})
         did = answers.answer(facts(there), there, memory.read(there)).actions
         assert [type(each) for each in did] == [PushDraft] * pushes + [OpenProposal]
@@ -279,9 +280,12 @@ def test_what_was_pushed_for_this_very_command_is_not_made_again() -> None:
     (request,) = answers.drafts(facts(p), p, memory.read(p))
     found = state(
         request,
-        there=ProposedState(branch="drafts/net/edge/eval", tip="d" * 40),
+        there=ProposedState(
+            branch="drafts/net/edge/eval",
+            tip="d" * 40,
+            done=frozenset({token(comment.id, request)}),
+        ),
         made=PackageMerge(problem="the function failed now"),
-        done=frozenset({token(comment.id, request)}),
     )
     p = changed(p, drafts={request: found})
     done = answers.answer(facts(p), p, memory.read(p)).actions
