@@ -1,6 +1,6 @@
 """Finds other open proposals that a look must know: of the same commit or the same packages."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.clock import Clock
@@ -129,21 +129,19 @@ class Overlaps:
         if len(numbers) > MOST_SHARED:
             numbers = await self._still_open(numbers, commit)
         at_head = state.at_head
+        here = frozenset[ProposalKey]()
         if commit is not None and kept is not None and kept.before not in {commit, None}:
             # Whoever shared a commit may share the next, and the index hears of that one by one.
             at_head = await self._forge.proposals_at(commit)
             # Whoever came along, and was not looked at here yet, is woken by its own push.
-            here = {pull.number for pull in at_head} - {*sharing.now}
-            news -= {ProposalKey(me, at, ref) for n, at, ref in sharing.news if n in here}
+            came = [pull for pull in at_head if pull.number not in sharing.now]
+            here = frozenset(_key(me, pull) for pull in came)
         numbers |= {pull.number for pull in at_head if pull.open}
         numbers -= set(mine)
+        unknown = numbers - {*sharing.now}
+        here |= {ProposalKey(me, head.repository or 0, head.ref)}
         if len(numbers) > MOST_SHARED:
-            # The index has to know of a crowd: no later look asks the forge for it.
-            unknown = [p for p in at_head if p.open and p.number in numbers - {*sharing.now}]
-            for pull in unknown[: MOST_SHARED + 1]:
-                at, ref = pull.head_repository or 0, pull.head_ref
-                await self._proposals.add_open(me, at, ref, pull.number, commit or Sha(""))
-            return None, news
+            return None, (news | await self._keep(at_head, unknown)) - here
         kept = SharedReadings(self._clock.monotonic()) if kept is None else kept
         known = {n: facts for n in numbers if (facts := kept.get(n, commit)) is not None}
         began = min(fetched, self._clock.monotonic())
@@ -153,11 +151,10 @@ class Overlaps:
             if not pull.open or pull.head != commit:
                 await self._proposals.drop_open(me, number)
                 continue
-            if number not in sharing.now:
-                at, ref = pull.head_repository or 0, pull.head_ref
-                await self._proposals.add_open(me, at, ref, number, pull.head)
             there = HeadBranch(pull.head_repository, pull.head_ref)
             pulls.setdefault(there, []).append(pull)
+        told_of = {pull.number for each in pulls.values() for pull in each}
+        news = (news | await self._keep(at_head, unknown & told_of)) - here
         required = {
             each.pull.base_ref: each.required
             for each in state.relevant
@@ -176,9 +173,36 @@ class Overlaps:
         once = {id(known[number]): known[number] for number in sorted(known)}
         return tuple(once.values()), news
 
+    async def _keep(
+        self, at_head: Iterable[ListedProposal], came: Collection[int]
+    ) -> frozenset[ProposalKey]:
+        """Have the index know who came to a commit: no later look asks the forge for them.
+
+        As their own looks would, which find nothing new then: who was left behind is told by this
+        one. Of a crowd as many are kept as make one.
+        """
+        me, news = self._repository_id, set[ProposalKey]()
+        branches: dict[ProposalKey, list[ListedProposal]] = {}
+        for pull in at_head:
+            if pull.open:
+                branches.setdefault(_key(me, pull), []).append(pull)
+        new = [key for key, pulls in branches.items() if any(p.number in came for p in pulls)]
+        for key in new[: MOST_SHARED + 1]:
+            numbers, commit = [p.number for p in branches[key]], branches[key][0].head
+            found = await self._proposals.keep_open(
+                me, key.head_repository, key.branch, numbers, commit
+            )
+            news |= {ProposalKey(me, at, ref) for _, at, ref in found.news}
+        return frozenset(news)
+
     async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:
         """LookProposals of the index that are open at a commit, by one list and not one by one."""
         found = {p.number for p in await self._forge.open_proposals() if p.head == head}
         for number in set(numbers) - found:
             await self._proposals.drop_open(self._repository_id, number)
         return found
+
+
+def _key(repository_id: RepositoryId, pull: ListedProposal) -> ProposalKey:
+    """The key of a proposal's head branch."""
+    return ProposalKey(repository_id, pull.head_repository or 0, pull.head_ref)

@@ -32,6 +32,7 @@ from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
+from lifecycle.names import Sha
 
 
 class ProposalHandler:
@@ -74,7 +75,7 @@ class ProposalHandler:
             served.lock(head_of(key)),
             served.shared_commits.exclusive(head_of(key)) as shared,
         ):
-            if hint.rerun - shared.reruns:
+            if hint.rerun - {each for _, each in shared.reruns}:
                 served.echoes.forget()
             reconciler = ProposalReconciler(
                 served,
@@ -156,9 +157,10 @@ class ProposalReconciler:
         looked = await self._look(since)
         if isinstance(looked, Looked) and looked.facts.pending and not await self._wants(looked):
             looked = await self._look(since)
-        if self._readings.used and await self._shows(looked):
+        if isinstance(looked, Looked) and self._readings.used and await self._shows(looked):
             # A check is shown by what was read of all in this look: it lets all of them through.
             self._read_all()
+            self._rerun = looked.facts.rerun  # nothing was written yet for who pressed it
             looked = await self._look(since)
         if not isinstance(looked, Looked) or not field_origins.asked(looked.facts):
             return looked
@@ -173,13 +175,15 @@ class ProposalReconciler:
         facts = looked.facts
         return bool(await judged(self._served.offload, facts.proposals, decide, facts))
 
-    async def _shows(self, looked: Looked | Rest) -> bool:
+    async def _shows(self, looked: Looked) -> bool:
         """Whether a check is to be written."""
-        if isinstance(looked, Rest):
-            return False
         facts = looked.facts
         actions = await judged(self._served.offload, facts.proposals, decide, facts)
         return any(isinstance(each, SetCheck) for each in actions)
+
+    def _reruns(self, facts: Facts) -> set[tuple[Sha | None, str]]:
+        """What was pressed, with the commit that its checks are written anew at."""
+        return {(facts.head, each) for each in self.hint.rerun}
 
     def _read_all(self) -> None:
         """From now on, let nothing do that another look read of the proposals before."""
@@ -207,7 +211,8 @@ class ProposalReconciler:
         )
         if not looked.facts.pending:
             self._served.shared_commits.learn(head_of(self._branch), looked.facts, self._shared)
-        if not self.hint.rerun - self._shared.reruns:  # another proposal's look did it for all
+        if self._shared.reruns.issuperset(self._reruns(looked.facts)):
+            # Another proposal's look did it for all.
             looked = replace(looked, facts=replace(looked.facts, rerun=False))
         self._showed = True
         for pull in looked.elsewhere:
@@ -246,7 +251,7 @@ class ProposalReconciler:
         if any(isinstance(each, SetCheck) for each in actions):
             self._read_all()  # what others came to meanwhile must be seen once it is written
             if outcome is ActionOutcome.DONE and looked.facts.rerun:
-                self._shared.reruns |= self.hint.rerun
+                self._shared.reruns |= self._reruns(looked.facts)
         for each in actions:
             if isinstance(each, SetLabels) and (why := report.of(each).why):
                 self._served.unlabelled.put(each.number, why)

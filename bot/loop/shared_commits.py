@@ -31,13 +31,14 @@ class SharedCommit:
         lock: Held by the one that goes on.
         readings: Number of a proposal to what was read of it last.
         looks: How many wait or go on.
-        reruns: Deliveries of Re-run by which the checks were written anew.
+        reruns: Commits with deliveries of Re-run by which their checks were written anew: a branch
+            may have moved on from the commit that somebody pressed it at.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     readings: dict[int, Reading] = field(default_factory=dict)
     looks: int = 0
-    reruns: set[str] = field(default_factory=set)
+    reruns: set[tuple[Sha | None, str]] = field(default_factory=set)
 
 
 class SharedCommits:

@@ -77,11 +77,6 @@ class NoProposals:
         del repository_id, head_repository, branch, numbers, sha
         return CommitSharers((), frozenset())
 
-    async def add_open(
-        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
-    ) -> None:
-        """Nothing is kept."""
-
     async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         """Nothing is kept."""
 

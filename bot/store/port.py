@@ -425,11 +425,6 @@ class LookProposals(Protocol):
             sha: Its commit.
         """
 
-    async def add_open(
-        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
-    ) -> None:
-        """Remember an open proposal that another's look came upon."""
-
     async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         """Forget an open proposal that turned out to be closed or moved."""
 

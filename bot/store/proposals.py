@@ -328,24 +328,6 @@ class PostgresProposals:
         news = [row[:3] for row in rows if changed and there[row[3]] <= MOST_SHARED + 1]
         return CommitSharers(now, frozenset(news))
 
-    async def add_open(
-        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
-    ) -> None:
-        await self._database.ask(
-            "INSERT INTO open_proposal (repository, proposal, head_repository, branch, sha)"
-            " VALUES (%(id)s, %(n)s, %(head)s, %(branch)s, %(sha)s)"
-            " ON CONFLICT (repository, proposal) DO UPDATE SET"
-            " head_repository = EXCLUDED.head_repository, branch = EXCLUDED.branch,"
-            " sha = EXCLUDED.sha",
-            {
-                "id": await self._database.row(repository_id),
-                "n": number,
-                "head": head_repository,
-                "branch": branch,
-                "sha": sha,
-            },
-        )
-
     async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         await self._database.ask(
             "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s",

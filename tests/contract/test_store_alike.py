@@ -191,7 +191,7 @@ class _Asking:
                 lambda s: s.store.proposals.push_refusal(id_, base, sha),
                 lambda s: s.store.proposals.forget_push_refusals(id_, base),
                 *[lambda s: s.store.proposals.keep_open(id_, 1, branch, numbers, sha)] * 4,
-                lambda s: s.store.proposals.add_open(id_, 2, branch, number, sha),
+                lambda s: s.store.proposals.keep_open(id_, 2, branch, [number], sha),
                 lambda s: s.store.proposals.drop_open(id_, number),
                 *[lambda s: s.store.proposals.keep_touching(id_, number, base, packages)] * 8,
                 lambda s: s.store.proposals.forget_touching(id_, range(number)),

@@ -368,7 +368,7 @@ async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) ->
     two = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
     again = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
     moved = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
-    await proposals.add_open(FIRST, 1, "three", 3, "bbb")
+    await proposals.keep_open(FIRST, 1, "three", [3], "bbb")
     there = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
     await proposals.drop_open(FIRST, 3)
     closed = await proposals.keep_open(FIRST, 1, "one", [], "bbb")

@@ -208,13 +208,6 @@ class MemoryProposals:
         news = {(n, *one.head) for n, one in others if changed and one.sha in few}
         return CommitSharers(now, frozenset(news))
 
-    async def add_open(
-        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
-    ) -> None:
-        await self.statements.begin()
-        there = self._open.setdefault(repository_id, {})
-        there[number] = _Open((head_repository, branch), sha)
-
     async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         await self.statements.begin()
         self._open.get(repository_id, {}).pop(number, None)

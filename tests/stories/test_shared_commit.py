@@ -249,6 +249,32 @@ def test_a_crowd_that_is_pushed_together_is_known_as_one(two_bases: World) -> No
     assert {run.conclusion for run in author.every_check(sha)} == {None}
 
 
+@pytest.mark.both_forges
+def test_who_is_left_behind_by_a_crowd_is_told(two_bases: World) -> None:
+    """Fails when the first of a crowd that moves on writes down where the others are by now: their
+    own looks find nothing new, and who stays waits for nobody until the next sweep."""
+    author, approver, count = two_bases.author, two_bases.approver, 8
+    sha = author.pushes("topic", extra("net/edge", "a"))
+    twins = [f"twin{n}" for n in range(count)]
+    for twin in twins:
+        author.points(twin, sha)
+    one = author.opens("topic", "one").number
+    for twin in twins:
+        author.opens(twin, twin, base="release")
+    two_bases.rests()
+    approver.says(one, "/approve")
+    author.waits_for_answer(one, "approved")
+    two_bases.rests()
+    assert not author.pull(one).merged
+
+    sha = author.pushes(twins[0], extra("net/edge", "b"))
+    for twin in twins[1:]:
+        author.points(twin, sha)
+    two_bases.rests()
+
+    assert author.pull(one).merged
+
+
 def publish_writes(stage: World, before: int) -> list[str]:
     """What was written of checks since a moment."""
     calls = stage.forge.faults.calls(stage.caller, since=before)

@@ -1,11 +1,14 @@
 """What looks at proposals of one commit read of one another."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+import pytest
+
 from bot.forges.port import Conversation, Forge, ListedProposal
+from bot.keys import ProposalKey
 from bot.look.sharing import Overlaps, SharedReadings
 from bot.look.states import HeadBranch, HeadState, KnownOfCommit, PullState
 from bot.store.port import LookProposals
@@ -47,6 +50,7 @@ class _Commit:
     def __init__(self, branches: int) -> None:
         self.clock = ManualClock()
         self.read: list[HeadBranch] = []
+        self.news = frozenset[ProposalKey]()
         pulls = {
             number: replace(OURS, number=number, head_ref=f"twin{number}")
             for number in range(100, 100 + branches)
@@ -68,7 +72,7 @@ class _Commit:
         state = HeadState(
             pulls=(OURS,), relevant=(mine,), open_head=HEAD, checks=(), statuses=None, rerun=False
         )
-        found, _ = await self._overlaps.same_commit(
+        found, self.news = await self._overlaps.same_commit(
             MINE, state, self._read, kept, self.clock.monotonic()
         )
         return found
@@ -79,8 +83,13 @@ class _Commit:
 
     def knows(self) -> None:
         """The index hears of them."""
-        for number, pull in self.forge.pulls.items():
-            asyncio.run(self._proposals.add_open(HERE, 1, pull.head_ref, number, pull.head))
+        for branch in {pull.head_ref for pull in self.forge.pulls.values()}:
+            numbers = [n for n, pull in self.forge.pulls.items() if pull.head_ref == branch]
+            self.kept(branch, numbers, HEAD)
+
+    def kept(self, branch: str, numbers: Sequence[int], commit: Sha) -> None:
+        """A look at a branch had the index know what it found."""
+        asyncio.run(self._proposals.keep_open(HERE, 1, branch, numbers, commit))
 
 
 def test_what_was_read_since_a_look_began_serves_it() -> None:
@@ -144,3 +153,17 @@ def test_a_crowd_that_the_forge_told_of_is_known_later() -> None:
 
     assert asyncio.run(commit.look(SharedReadings(0.0, BEFORE))) is None
     assert asyncio.run(commit.look(None)) is None
+
+
+@pytest.mark.parametrize("came", [MOST_SHARED, MOST_SHARED + 1])
+def test_who_is_left_behind_is_told_by_the_look_that_finds_where_the_others_are(came: int) -> None:
+    """Fails when the index is told where others are by now, and nobody else is: their own looks
+    find nothing new, and who stays waits for them until the next sweep."""
+    commit = _Commit(came)
+    commit.kept("stays", [99], BEFORE)
+    for number, pull in commit.forge.pulls.items():
+        commit.kept(pull.head_ref, [number], BEFORE)
+
+    asyncio.run(commit.look(SharedReadings(0.0, BEFORE)))
+
+    assert commit.news == {ProposalKey(HERE, 1, "stays")}

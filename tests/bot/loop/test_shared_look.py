@@ -21,6 +21,7 @@ from bot.store.hints import NOTHING, Hint
 from lifecycle.actions import SetCheck
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
+from lifecycle.names import Sha
 from tests.lifecycle.samples import FACTS
 from tests.lifecycle.settling import settled
 from tests.memory.clock import ManualClock
@@ -38,15 +39,13 @@ class _Looks:
         self._facts = facts
         self._clock = clock
         self.believed: list[bool] = []
-        self.forced: list[bool] = []
 
     async def look(self, *_: object, kept: SharedReadings, rerun: bool, **__: object) -> Looked:
         kept.used = kept.since == 0.0
         self.believed.append(kept.used)
-        self.forced.append(rerun)
         self._clock.seconds += 1
         none = frozenset[int]()
-        facts = self._facts
+        facts = replace(self._facts, rerun=rerun)
         return Looked(facts, 0.0, none, none, {}, {}, none)
 
 
@@ -98,11 +97,22 @@ def test_where_the_checks_are_right_another_look_is_believed() -> None:
     assert _look(settled(FACTS), SharedCommit())[0] == [True]
 
 
+PRESSED = Hint(rerun=frozenset({"press"}))
+
+
 @pytest.mark.parametrize("done", [False, True])
 def test_the_checks_are_written_anew_once_for_each_press(done: bool) -> None:
-    """Fails when each proposal of the commit writes them for the same press on Re-run."""
-    shared = SharedCommit(reruns={"press"} if done else set())
+    """Fails when each proposal of the commit writes them for the same press on Re-run, or none
+    where the first look believed another one and has to read all again."""
+    shared = SharedCommit(reruns={(FACTS.head, "press")} if done else set())
 
-    _, facts = _look(replace(FACTS, rerun=True), shared, Hint(rerun=frozenset({"press"})))
+    _, facts = _look(FACTS, shared, PRESSED)
 
     assert facts.rerun is not done
+
+
+def test_a_press_is_answered_at_each_commit() -> None:
+    """Fails when a branch that moved on answers it at its new commit, and nobody at the old one."""
+    shared = SharedCommit(reruns={(Sha("c" * 40), "press")})
+
+    assert _look(FACTS, shared, PRESSED)[1].rerun
