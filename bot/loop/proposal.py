@@ -72,8 +72,9 @@ class ProposalHandler:
         served = await self._serving.of(key.repository)
         taken = served.clock.monotonic()
         async with (
-            served.lock(head_of(key)),
+            # In this order: publishing waits for the branch, and not for all looks at its commit.
             served.shared_commits.exclusive(head_of(key)) as shared,
+            served.lock(head_of(key)),
         ):
             if hint.rerun - {each for _, each in shared.reruns}:
                 served.echoes.forget()

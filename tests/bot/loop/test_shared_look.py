@@ -13,8 +13,8 @@ from bot.look.assemble import Looked
 from bot.look.sharing import SharedReadings
 from bot.loop.impacts import Impacts
 from bot.loop.pressed import Counting, PressFilter
-from bot.loop.proposal import ProposalReconciler
-from bot.loop.repository import ServedRepository
+from bot.loop.proposal import ProposalHandler, ProposalReconciler
+from bot.loop.repository import ServedRepository, head_of
 from bot.loop.shared_commits import SharedCommit, SharedCommits
 from bot.loop.unjudged import Unjudged
 from bot.store.hints import NOTHING, Hint
@@ -116,3 +116,30 @@ def test_a_press_is_answered_at_each_commit() -> None:
     shared = SharedCommit(reruns={(Sha("c" * 40), "press")})
 
     assert _look(FACTS, shared, PRESSED)[1].rerun
+
+
+def test_who_waits_for_others_of_the_commit_keeps_nothing_from_publishing() -> None:
+    """Fails when the branch is taken first: a merge's tag waits for all looks there."""
+
+    async def story() -> tuple[bool, bool]:
+        head, branch, commits = head_of(KEY), asyncio.Lock(), SharedCommits()
+        async with commits.exclusive(head) as shared:
+            commits.learn(head, replace(FACTS, crowded=True), shared)
+        served = SimpleNamespace(shared_commits=commits, lock=lambda _: branch, clock=ManualClock())
+
+        async def of(_: object) -> object:
+            return served
+
+        handler = ProposalHandler(
+            *(cast(Any, each) for each in (SimpleNamespace(of=of), *(None,) * 5))
+        )
+        async with commits.exclusive(head) as shared:
+            waiting = asyncio.create_task(handler.handle(KEY, NOTHING))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            found = shared.looks == 2, branch.locked()
+            waiting.cancel()
+            await asyncio.wait([waiting])
+        return found
+
+    assert asyncio.run(story()) == (True, False)
