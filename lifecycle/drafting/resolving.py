@@ -186,8 +186,8 @@ def _document_of(files: Files, conflict: Conflict) -> yaml.Document | None:
 
 def _reached(value: Value, conflict: Conflict) -> int:
     """How many of the steps around a field there are in a resource as a side has it."""
-    known, reached = iter(conflict.known), 0
-    for reached, each in enumerate(yaml.parse_field(conflict.field)):  # noqa: B007 (counted)
+    known, steps = iter(conflict.known), yaml.parse_field(conflict.field)
+    for reached, each in enumerate(steps):
         step: str | int = each
         if isinstance(each, int):
             element = next(known, None)
@@ -196,8 +196,8 @@ def _reached(value: Value, conflict: Conflict) -> int:
             step = places[0] if len(places) == 1 else len(items)
         value = _at(value, (step,))
         if value is None:
-            break
-    return reached
+            return reached
+    return max(len(steps) - 1, 0)
 
 
 def _commented(stream: yaml.Stream, number: int, path: FieldPath, comment: Side) -> bytes:

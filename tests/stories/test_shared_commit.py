@@ -14,6 +14,17 @@ def publish_runs(stage: World, sha: str) -> list[str | None]:
     return [run.conclusion for run in runs if run.name == "porchbot/publish"]
 
 
+def opens_crowd(stage: World, count: int) -> tuple[list[str], str]:
+    """Propose one commit from so many branches; their names, and the commit."""
+    author, twins = stage.author, [f"twin{n}" for n in range(count)]
+    sha = author.pushes(twins[0], extra("net/edge", "a"))
+    for twin in twins[1:]:
+        author.points(twin, sha)
+    for twin in twins:
+        author.opens(twin, twin, base="release")
+    return twins, sha
+
+
 @pytest.mark.both_forges
 def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -> None:
     """Fails when proposals are found by their branch: the second branch hides beside the first."""
@@ -127,14 +138,9 @@ def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
 
 def test_a_crowd_has_its_checks_written_a_few_times_for_each(two_bases: World) -> None:
     """Fails when each of a crowd writes the checks of their commit anew for each other one."""
-    author, count = two_bases.author, 12
+    count = 12
     two_bases.stop_bot()
-    twins = [f"twin{n}" for n in range(count)]
-    sha = author.pushes(twins[0], extra("net/edge", "a"))
-    for twin in twins[1:]:
-        author.points(twin, sha)
-    for twin in twins:
-        author.opens(twin, twin, base="release")
+    _, sha = opens_crowd(two_bases, count)
     before = two_bases.forge.faults.mark()
     two_bases.start_bot()
     two_bases.rests()
@@ -231,12 +237,7 @@ def test_a_crowd_that_is_pushed_together_is_known_as_one(two_bases: World) -> No
     """Fails when who comes first is told of the crowd at the new commit, and nobody keeps it: the
     next round finds it alone there, and its checks say so."""
     author, count = two_bases.author, 12
-    twins = [f"twin{n}" for n in range(count)]
-    sha = author.pushes(twins[0], extra("net/edge", "a"))
-    for twin in twins[1:]:
-        author.points(twin, sha)
-    for twin in twins:
-        author.opens(twin, twin, base="release")
+    twins, sha = opens_crowd(two_bases, count)
     two_bases.rests()
     before = two_bases.forge.faults.mark()
 
