@@ -156,7 +156,7 @@ class Performer:
             batch = list(group)
             if order is ActionOrder.TOGETHER:
                 with metrics.STEP_SECONDS.labels("report").time():
-                    outcome = await self._together(batch, looked, report, hint)
+                    outcome = await self._report(batch, looked, report, hint)
             elif order is ActionOrder.ONE_WRITE:
                 outcome = await self._tags([a for a in batch if isinstance(a, Tag)], report)
             else:
@@ -164,6 +164,23 @@ class Performer:
             if outcome is not ActionOutcome.DONE:
                 return outcome
         return ActionOutcome.DONE
+
+    async def _report(
+        self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
+    ) -> ActionOutcome:
+        """All at once; where checks are statuses, those that pass after those that do not.
+
+        A pipeline that has passing ones alone passes: GitLab would merge what waits for that.
+        """
+        checks = [each for each in actions if isinstance(each, SetCheck)]
+        passing = [each for each in checks if each.passes]
+        if len(passing) in {0, len(checks)} or self._forge.checks_hold_text:
+            return await self._together(actions, looked, report, hint)
+        first = [each for each in actions if each not in passing]
+        outcome = await self._together(first, looked, report, hint)
+        if outcome is not ActionOutcome.DONE:
+            return outcome
+        return await self._together(passing, looked, report, hint)
 
     async def _together(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint

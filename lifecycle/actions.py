@@ -293,6 +293,11 @@ class SetCheck:
     buttons: tuple[Button, ...] = ()
 
     @property
+    def passes(self) -> bool:
+        """Whether it lets a merge pass, as far as it goes."""
+        return self.conclusion in {Conclusion.SUCCESS, Conclusion.NEUTRAL}
+
+    @property
     def writes(self) -> Write:
         """See `Described`."""
         # What was written to one run says nothing of the next.

@@ -8,6 +8,7 @@ import pytest
 from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE
 from tests.stories.gitlab_people import GitLabPerson
 from tests.stories.people import wait_for
+from tests.stories.test_races import extra
 from tests.stories.world import World, package
 
 pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
@@ -144,3 +145,30 @@ def test_a_merge_train_merges_what_was_approved_and_nothing_that_is_held(play: W
     assert [author.pull(number).merged for number in numbers] == [True, False, True]
     assert sorted(author.tags()) == ["net/a/v1", "net/c/v1"]
     assert play.failing() == []
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_automatic_merge_is_not_made_before_all_checks_hold(
+    two_bases: World, count: int
+) -> None:
+    """Fails when a check that passes goes out with one that waits, or before it: in between it is
+    alone in the pipeline, which passes, and GitLab merges what nobody approved."""
+    author, owner = two_bases.author, _owner(two_bases)
+    _set(two_bases, only_allow_merge_if_pipeline_succeeds=True)
+    two_bases.rests()
+    two_bases.stop_bot()
+    sha = author.pushes("topic", extra("net/edge", "a"))
+    numbers = [author.opens("topic", "topic").number]
+    if count > 1:
+        author.points("twin", sha)
+        numbers.append(author.opens("twin", "twin", base="release").number)
+    for number in numbers:
+        path = f"/projects/{two_bases.repository.id}/merge_requests/{number}/merge"
+        owner.client().http_put(path, post_data={"auto_merge": True, "sha": sha})
+    two_bases.start_bot()
+    two_bases.rests()
+
+    assert not any(author.pull(number).merged for number in numbers)
+    two_bases.approver.says(numbers[0], "/approve")
+    two_bases.rests()
+    assert author.pull(numbers[0]).merged is (count == 1)
