@@ -15,7 +15,6 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
-from bot.keys import ProposalKey
 from bot.look import impact_texts, indexing, queued, rendering
 from bot.look.asking import HeadStateReader
 from bot.look.base import NotLogged
@@ -26,7 +25,7 @@ from bot.look.patience import Patience
 from bot.look.people import PeopleReader
 from bot.look.proposals import ProposalReader, tags_not_shown
 from bot.look.reader import MirrorReader
-from bot.look.sharing import Overlaps, Reading, SharedReadings
+from bot.look.sharing import Overlaps, Reading, SharedReadings, Wake, nobody
 from bot.look.states import HeadBranch, KnownOfCommit, shown
 from bot.look.tags import Tags
 from bot.look.unproposed import UnproposedReader
@@ -55,7 +54,6 @@ class Looked:
         seen_reviews: Numbers of all reviews seen, with a verdict or without.
         said: Proposal number to a digest of what was said that its merge may wait for.
         retries: Proposal number to the seconds until the forge may be asked again to merge it.
-        news: Head branches that began or ceased to share this one's commit: look at them again.
         late: Merged proposals left out of the facts: the forge does not tell yet what brought them
             in.
         again: Seconds after which to look again: the forge does not show yet what we wrote, or says
@@ -70,7 +68,6 @@ class Looked:
     said: Mapping[int, str]
     retries: Mapping[int, float]
     late: frozenset[int]
-    news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
     elsewhere: tuple[ListedProposal, ...] = ()
 
@@ -97,6 +94,7 @@ class Looker:
         users: Tells who uses packages in other repositories; None where nobody can.
         said: What checks say that show one line; None where nobody keeps it.
         wishes: Tells what rules for variants want; None where nobody can.
+        wake: Wakes head branches for which what the index is told of one is news.
     """
 
     def __init__(
@@ -120,6 +118,7 @@ class Looker:
         users: UpstreamUsers | None = None,
         said: impact_texts.Texts | None = None,
         wishes: VariantWishes | None = None,
+        wake: Wake = nobody,
     ) -> None:
         self.repository = repository
         self.forge = forge
@@ -138,7 +137,7 @@ class Looker:
         self.clock = clock
         self.offload = offload
         self._asker = HeadStateReader(repository, forge, store, record_keys, instance, offload)
-        self._sharing = Overlaps(repository.id, forge, store.proposals, clock)
+        self._sharing = Overlaps(repository.id, forge, store.proposals, clock, wake)
         self.people = PeopleReader(forge, login, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self.proposals = ProposalReader(
@@ -260,18 +259,18 @@ class Looker:
             ]
             return [each.facts for each in found]
 
-        others, news = await self._sharing.same_commit(head, state, look_alone, kept, began)
+        others = await self._sharing.same_commit(head, state, look_alone, kept, began)
         if kept is not None and others and not pressed and state.open_head is not None:
             mine = (each.pull.number for each in state.relevant if each.pull.open)
             mine_alone = replace(looked.facts, rerun=False)
             kept.put(mine, Reading(state.open_head, min(began, read), mine_alone))
-        proposals, more = await self._sharing.same_packages(looked.facts.proposals)
+        proposals = await self._sharing.same_packages(looked.facts.proposals)
         if not publishing and looked.facts.may_be_tried:
             proposals = await self._with_effects(proposals, adoption, began)
         if not publishing:
             proposals = await impact_texts.told(self._said, proposals, looked.facts)
         facts = replace(looked.facts, proposals=proposals, crowded=others is None)
-        return replace(looked, facts=facts.beside(others or ()), news=news | more)
+        return replace(looked, facts=facts.beside(others or ()))
 
     def reader(self, git: History, adoption: Adoption) -> MirrorReader:
         """What every look at the repository reads git with.

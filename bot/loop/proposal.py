@@ -150,7 +150,7 @@ class ProposalReconciler:
         return self._served.echoes
 
     async def look(self, since: float) -> Looked | Rest:
-        """Read the facts, and wake those for whom they are news.
+        """Read the facts.
 
         The first time renderings are not waited for, where that is to be shown. What set a field
         that somebody asks about is found last: nothing else is done later for that.
@@ -227,8 +227,6 @@ class ProposalReconciler:
         if branch := looked.facts.queued:  # what a look showed there before it was known
             group = keys.GroupKey(self._served.id, branch)
             await self._store.queue.wake(group, BY_NEIGHBOUR)
-        for other in sorted(looked.news, key=str):
-            await self._store.queue.wake(other, BY_NEIGHBOUR)
         return looked
 
     def decide(self, looked: Looked) -> Sequence[Action]:

@@ -1,7 +1,7 @@
 """Which repositories this process serves: found again by number, adopted the first time."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -26,7 +26,7 @@ from bot.perform import Performer
 from bot.recent import Recent
 from bot.render.port import Renderer
 from bot.signing.ssh import SigningKey
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import BY_NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
@@ -214,6 +214,7 @@ class Serving:
                 users=self._users,
                 said=self._store.renderings,
                 wishes=self.wishes,
+                wake=self._wake_neighbours,
             )
             served = ServedRepository(
                 repository,
@@ -245,6 +246,9 @@ class Serving:
             )
             self._served.put(repository.id, served)
             return served
+
+    async def _wake_neighbours(self, news: Collection[keys.ProposalKey]) -> None:
+        await self._store.queue.wake_all(dict.fromkeys(news, BY_NEIGHBOUR))
 
     async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
         """Take what a repository is now as its baseline."""

@@ -77,8 +77,12 @@ class NoProposals:
         del repository_id, head_repository, branch, numbers, sha
         return CommitSharers((), frozenset())
 
-    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
+    async def drop_open(
+        self, repository_id: RepositoryId, number: int
+    ) -> frozenset[tuple[int, int, str]]:
         """Nothing is kept."""
+        del repository_id, number
+        return frozenset()
 
     async def keep_touching(
         self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]

@@ -425,8 +425,14 @@ class LookProposals(Protocol):
             sha: Its commit.
         """
 
-    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
-        """Forget an open proposal that turned out to be closed or moved."""
+    async def drop_open(
+        self, repository_id: RepositoryId, number: int
+    ) -> frozenset[tuple[int, int, str]]:
+        """Forget an open proposal that turned out to be closed or moved.
+
+        Returns:
+            Whom that is news for, as in `CommitSharers`: who is left at its commit.
+        """
 
     async def keep_touching(
         self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]

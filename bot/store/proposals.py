@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from bot.sayable import as_json
 from bot.store.database import Database
@@ -323,16 +324,22 @@ class PostgresProposals:
         shas = {sha, *old} if numbers else set(old)
         rows = await self._database.ask(AT_COMMITS, {**given, "shas": sorted(shas)})
         now = tuple(number for number, _, _, at in rows if numbers and at == sha)
-        # With more at a commit before and after, nothing that is shown there changes by one more.
-        there = Counter(at for *_, at in rows)
-        news = [row[:3] for row in rows if changed and there[row[3]] <= MOST_SHARED + 1]
-        return CommitSharers(now, frozenset(news))
+        return CommitSharers(now, _of_few(rows) if changed else frozenset())
 
-    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
-        await self._database.ask(
-            "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s",
-            {"id": await self._database.row(repository_id), "n": number},
+    async def drop_open(
+        self, repository_id: RepositoryId, number: int
+    ) -> frozenset[tuple[int, int, str]]:
+        me = await self._database.row(repository_id)
+        gone = await self._database.ask(
+            "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s"
+            " RETURNING head_repository, branch, sha",
+            {"id": me, "n": number},
         )
+        if not gone:
+            return frozenset()
+        head, branch, sha = gone[0]
+        given = {"id": me, "head": head, "branch": branch, "shas": [sha]}
+        return _of_few(await self._database.ask(AT_COMMITS, given))
 
     async def keep_touching(
         self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]
@@ -368,3 +375,11 @@ class PostgresProposals:
             "DELETE FROM touching WHERE repository = %(id)s AND proposal <> ALL (%(open)s)",
             {"id": await self._database.row(repository_id), "open": list(open_numbers)},
         )
+
+
+def _of_few(rows: Sequence[tuple[Any, ...]]) -> frozenset[tuple[int, int, str]]:
+    """Those of rows of `AT_COMMITS` at whose commit one more or less changes what is shown."""
+    there = Counter(at for *_, at in rows)
+    return frozenset(
+        (number, head, branch) for number, head, branch, at in rows if there[at] <= MOST_SHARED + 1
+    )

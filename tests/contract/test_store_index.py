@@ -361,7 +361,8 @@ async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) ->
 
 
 async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) -> None:
-    """The short-cut tells of those at the new commit: who was left behind still says "shared"."""
+    """The short-cut tells of those at the new commit: who was left behind still says "shared". Or
+    one is dropped for whom nobody is told: its own look finds no change any more."""
     proposals = stored.store.proposals
     # A list of the forge may name one twice, where pages moved between two requests.
     one = await proposals.keep_open(FIRST, 1, "one", [1, 1], "aaa")
@@ -370,7 +371,7 @@ async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) ->
     moved = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
     await proposals.keep_open(FIRST, 1, "three", [3], "bbb")
     there = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
-    await proposals.drop_open(FIRST, 3)
+    left = [await proposals.drop_open(FIRST, 3) for _ in range(2)]
     closed = await proposals.keep_open(FIRST, 1, "one", [], "bbb")
 
     assert [(set(each.now), set(each.news)) for each in (one, two, again, moved)] == [
@@ -380,6 +381,7 @@ async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) ->
         (set(), {(2, 9, "two")}),
     ]
     assert (there.now, closed.now, closed.news) == ((3,), (), frozenset())
+    assert left == [{(1, 1, "one")}, set()]
 
 
 async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_other(

@@ -208,9 +208,18 @@ class MemoryProposals:
         news = {(n, *one.head) for n, one in others if changed and one.sha in few}
         return CommitSharers(now, frozenset(news))
 
-    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
+    async def drop_open(
+        self, repository_id: RepositoryId, number: int
+    ) -> frozenset[tuple[int, int, str]]:
         await self.statements.begin()
-        self._open.get(repository_id, {}).pop(number, None)
+        there = self._open.get(repository_id, {})
+        gone = there.pop(number, None)
+        if gone is None:
+            return frozenset()
+
+        await self.statements.begin()
+        left = {(n, *o.head) for n, o in there.items() if o.sha == gone.sha and o.head != gone.head}
+        return frozenset(left if len(left) <= MOST_AT_A_COMMIT else ())
 
     async def keep_touching(
         self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]

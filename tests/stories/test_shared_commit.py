@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stories.calls import PROPOSAL
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.test_races import extra
@@ -283,3 +284,28 @@ def publish_writes(stage: World, before: int) -> list[str]:
     return [
         c.template for c in calls if c.method in {"POST", "PATCH"} and "/check-runs" in c.template
     ]
+
+
+@pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+def test_who_is_left_behind_is_told_by_a_look_that_fails(two_bases: World) -> None:
+    """Fails when a look that fails halfway has the index know where it is by then, and tells
+    nobody: done again it finds nothing new, and who was left behind waits for nobody."""
+    author, approver = two_bases.author, two_bases.approver
+    first = author.pushes("topic", extra("net/edge", "a"))
+    author.points("twin", first)
+    second = author.pushes("third", extra("net/edge", "b"))
+    one = author.opens("topic", "one").number
+    author.opens("twin", "two", base="release")
+    three = author.opens("third", "three", base="release").number
+    two_bases.rests()
+    approver.says(one, "/approve")
+    author.waits_for_answer(one, "approved")
+    two_bases.rests()
+    assert not author.pull(one).merged
+
+    reads = two_bases.call(PROPOSAL).format(three)
+    two_bases.forge.faults.fail(reads, 502, caller=two_bases.caller)
+    author.points("twin", second, force=True)
+
+    author.waits_for_tag("net/edge/v1")
+    assert author.pull(one).merged

@@ -1,7 +1,7 @@
 """What looks at proposals of one commit read of one another."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -41,7 +41,7 @@ class _Forge:
         return tuple(pull for pull in self.pulls.values() if pull.head == head)
 
     async def open_proposals(self) -> tuple[ListedProposal, ...]:
-        return tuple(self.pulls.values())
+        return tuple(pull for pull in self.pulls.values() if pull.open)
 
 
 class _Commit:
@@ -50,14 +50,16 @@ class _Commit:
     def __init__(self, branches: int) -> None:
         self.clock = ManualClock()
         self.read: list[HeadBranch] = []
-        self.news = frozenset[ProposalKey]()
+        self.news = set[ProposalKey]()
         pulls = {
             number: replace(OURS, number=number, head_ref=f"twin{number}")
             for number in range(100, 100 + branches)
         }
         self.forge = _Forge(pulls)
         self._proposals = cast(LookProposals, MemoryStore(self.clock).proposals)
-        self._overlaps = Overlaps(HERE, cast(Forge, self.forge), self._proposals, self.clock)
+        self._overlaps = Overlaps(
+            HERE, cast(Forge, self.forge), self._proposals, self.clock, self._wake
+        )
 
     async def look(self, kept: SharedReadings | None) -> tuple[Facts, ...] | None:
         mine = PullState(
@@ -72,10 +74,12 @@ class _Commit:
         state = HeadState(
             pulls=(OURS,), relevant=(mine,), open_head=HEAD, checks=(), statuses=None, rerun=False
         )
-        found, self.news = await self._overlaps.same_commit(
+        return await self._overlaps.same_commit(
             MINE, state, self._read, kept, self.clock.monotonic()
         )
-        return found
+
+    async def _wake(self, keys: Collection[ProposalKey]) -> None:
+        self.news |= set(keys)
 
     async def _read(self, told: Mapping[HeadBranch, KnownOfCommit]) -> list[Facts]:
         self.read += told
@@ -167,3 +171,16 @@ def test_who_is_left_behind_is_told_by_the_look_that_finds_where_the_others_are(
     asyncio.run(commit.look(SharedReadings(0.0, BEFORE)))
 
     assert commit.news == {ProposalKey(HERE, 1, "stays")}
+
+
+@pytest.mark.parametrize("more", [0, MOST_SHARED - 1])
+def test_who_shares_a_commit_with_one_that_is_there_no_more_is_told(more: int) -> None:
+    """Fails when the index forgets one that the forge tells closed, and nobody is told: its own
+    look finds nothing to forget, and the others wait for it until the next sweep."""
+    commit = _Commit(2 + more)
+    commit.knows()
+    commit.forge.pulls = {n: replace(pull, open=n != 100) for n, pull in commit.forge.pulls.items()}
+
+    asyncio.run(commit.look(None))
+
+    assert {key.branch for key in commit.news} >= {f"twin{n}" for n in range(101, 102 + more)}
