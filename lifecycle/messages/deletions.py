@@ -142,10 +142,13 @@ def push_refused(word: str, there: ProposedState) -> str:
 
 
 def proposed(state: RevisionState, there: ProposedState, entry: LedgerEntry) -> str:
-    """The pull request is open, or was until people closed or merged it."""
-    what = "withdraws" if entry.state is ListedState.WITHDRAWN else "deprecates"
+    """The pull request is open, or was until people closed it."""
+    what = "withdraw" if entry.state is ListedState.WITHDRAWN else "deprecate"
+    if there.number:
+        return f"#{there.number} {what}s {code(state.name)}, once it is approved and merged."
     return (
-        f"#{there.number or there.ended} {what} {code(state.name)}, once it is approved and merged."
+        f"#{there.ended} was opened to {what} {code(state.name)}, and is closed. Comment again to"
+        " open another one."
     )
 
 

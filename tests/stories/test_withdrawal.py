@@ -161,16 +161,16 @@ def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
 @pytest.mark.parametrize(
     ("command", "branch", "does"),
     [
-        ("/delete net/core@v1 it was broken", "deletionProposed/net/core/v1", "withdraws"),
-        ("/deprecate net/core@v1 use v2", "porchbot/deprecate/net/core/v1", "deprecates"),
+        ("/delete net/core@v1 it was broken", "deletionProposed/net/core/v1", "withdraw"),
+        ("/deprecate net/core@v1 use v2", "porchbot/deprecate/net/core/v1", "deprecate"),
     ],
     ids=["delete", "deprecate"],
 )
 def test_what_is_closed_before_anybody_notes_it_is_not_proposed_again(
     stage: World, command: str, branch: str, does: str
 ) -> None:
-    """Short-cuts refused: open pull requests alone are known, so that whoever closes one while the
-    bot stands still gets another one; a command given again comes to the one that was closed."""
+    """Short-cuts refused: open pull requests alone are known, and who closes one while the bot
+    stands still gets another; given again, or in its words, a command comes to the closed one."""
     play = stage
     play.start_bot()
     publishes(play)
@@ -179,7 +179,8 @@ def test_what_is_closed_before_anybody_notes_it_is_not_proposed_again(
     play.owner.says(number, command)
     first = play.author.pull_of(branch).number
     play.owner.closes(first)
-    play.author.waits_for_answer(number, f"#{first} {does} `net/core/v1`")
+    told = f"{first} was opened to {does} `net/core/v1`, and is closed."
+    assert "approved" not in play.author.waits_for_answer(number, told)
     play.rests()
 
     def proposed() -> list[int]:
@@ -189,7 +190,7 @@ def test_what_is_closed_before_anybody_notes_it_is_not_proposed_again(
 
     play.owner.says(number, command)
     second = play.author.pull_of(branch).number
-    play.author.waits_for_answer(number, f"#{second} {does} `net/core/v1`")
+    play.author.waits_for_answer(number, f"{second} {does}s `net/core/v1`, once it is approved")
     play.rests()
     assert proposed() == [first, second]
 
