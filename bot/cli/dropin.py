@@ -12,7 +12,7 @@ from typing import IO, Any, NoReturn
 import click
 
 from bot.cli import colour, progress, terminal
-from bot.cli.lazy import LazyGroup
+from bot.cli.lazy import LazyGroup, set_logs_aside
 from cadlib.errors import PackageError, Place
 
 
@@ -67,6 +67,7 @@ class StrictCommand(CommandWithExamples):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        set_logs_aside()
         try:
             return super().invoke(ctx)
         except click.UsageError as error:

@@ -1,6 +1,7 @@
 """Lazily imported commands: a module is imported when its command runs, so start-up is fast."""
 
 import gc
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,6 +22,18 @@ def importing() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+    set_logs_aside()
+
+
+def set_logs_aside() -> None:
+    """Keep lines of the log out of what a command prints, if anything was imported that logs.
+
+    To import what writes them takes as long as a short command does.
+    """
+    if "structlog" in sys.modules:
+        from bot import logs
+
+        logs.set_aside()
 
 
 class LazyGroup(click.Group):

@@ -139,7 +139,8 @@ def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) 
     base_url), repositories, and users with their tokens. If there is only one forge, its keys are
     also at the top level.
     """
-    from bot.cli.demo.playground import run
+    with importing():
+        from bot.cli.demo.playground import run
 
     sys.exit(run(repo, info, replicas, forge))
 
@@ -165,7 +166,8 @@ def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) 
 )
 def demo(repo: Path | None, leave: bool, forge: str) -> None:
     """Start the playground, and take a package from draft to tag, explaining each step."""
-    from bot.cli.demo.story import run
+    with importing():
+        from bot.cli.demo.story import run
 
     sys.exit(run(repo, forge, leave=leave))
 
