@@ -12,7 +12,6 @@ from bot import places
 from bot.apps import KnownApp
 from bot.clock import Offload, OwnThreads, in_thread
 from bot.forges.budget import AT_ONCE
-from bot.forges.exchange import understood
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
@@ -28,6 +27,7 @@ from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.renewing import RenewedToken
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
+from bot.forges.unreadable import understood
 from bot.gitlabs import GitLabInstance
 from bot.http.webhooks import WebhookSource
 from bot.settings import Settings

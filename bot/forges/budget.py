@@ -20,7 +20,7 @@ from bot.clock import SYSTEM, Clock
 from bot.forges.ahead import PLENTY, TokensAhead
 from bot.forges.port import ForgeBusyError
 from bot.logs import Seldom
-from bot.store.buckets import Bucket, Buckets, Draw, ReportedLimit
+from bot.store.buckets import WINDOW, Bucket, Buckets, Draw, ReportedLimit
 from bot.store.port import Budgets
 from bot.store.values import StoreError
 from bot.tasks import wait_for
@@ -219,9 +219,10 @@ class Account:
                 self._waiting.remove(waiting)
 
     async def pause(self, seconds: float) -> None:
-        """The forge asked for a pause: no replica asks it before that is over."""
+        """The forge asked for a pause: no replica asks it before that is over, or for an hour."""
         if self._budgets is None:
             return
+        seconds = min(WINDOW, seconds)
         self._alone.paused = max(self._alone.paused, self._clock.monotonic() + seconds)
         self._ahead.drop()
         log.warning("the forge asks for a pause", account=self._name, seconds=round(seconds))

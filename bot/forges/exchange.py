@@ -90,20 +90,6 @@ def digest(items: object) -> bytes:
     return hashlib.sha256(json.dumps(items, sort_keys=True).encode()).digest()
 
 
-@contextmanager
-def understood(wanted: str) -> Iterator[None]:
-    """Inside the block an answer is taken apart that may be anything: a proxy's, a broken forge's.
-
-    Raises:
-        ForgeBusyError: It is not what the forge documents.
-    """
-    try:
-        yield
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        reason = f"its answer cannot be read ({type(error).__name__}: {str(error)[:100]})"
-        raise ForgeBusyError(wanted, reason) from error
-
-
 class ForgeTime:
     """What time it is at a forge, which judges tokens and tells when limits end.
 

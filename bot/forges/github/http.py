@@ -4,7 +4,7 @@ PyGithub runs without its own retries and waits (docs/design.md, "Forge calls"):
 repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
 threads, so each request takes a client of its own out of a pool. What an answer means is decided
 here and not by the client: it takes a redirect of a write for success and text that is no JSON for
-data.
+data, follows redirections in circles, and asks again for ever where it is told to come later.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -19,6 +19,7 @@ from github.Requester import (
     HTTPRequestsConnectionClass,
     HTTPSRequestsConnectionClass,
     Requester,
+    RequestsResponse,
 )
 
 from bot import metrics
@@ -45,7 +46,9 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
+from bot.forges.unreadable import MOST_REASON, UNREADABLE_HEADERS, TooLargeError, unreadable
 from bot.store.buckets import Draw, ReportedLimit
+from fnrunner import urls
 
 __all__ = ["ask", "call", "send"]
 
@@ -58,6 +61,13 @@ NOT_TRUSTED = (
 TIMEOUT = 20
 """Seconds for one call: GitHub cuts off its own answers after 10
 (docs/design.md, "GitHub: answers and errors")."""
+
+MOST_ANSWER = 64 * 1024**2
+"""Bytes of one answer that are read: a page of GitHub may have a hundred comments and as many
+reviews, each of 65,536 characters of up to four bytes."""
+
+MOST_MOVES = 5
+"""Redirections that are followed for one request: a repository was renamed, and its owner."""
 
 _PASSING = ("something went wrong while executing your query", "was submitted too quickly")
 """How GraphQL says, inside a 200, that asking again helps
@@ -87,28 +97,70 @@ class GitHubAnswer(ForgeAnswer):
         if not isinstance(self.data, Mapping):
             return "no reason given"
         text = str(self.data.get("message", "no reason given"))
-        errors = self.data.get("errors") or []
+        told = self.data.get("errors")
+        errors = told if isinstance(told, list) else []
         details = [str(e.get("message", "")) if isinstance(e, Mapping) else str(e) for e in errors]
-        return "; ".join([text, *[d for d in details if d]])
+        return "; ".join([text, *[d for d in details if d]])[:MOST_REASON]
 
 
 class _Encrypted(HTTPSRequestsConnectionClass):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        timed.mount(self.session)
+        timed.mount(self.session, MOST_ANSWER)
+        self._moves = 0
+
+    def getresponse(self) -> RequestsResponse:
+        """As PyGithub has it."""
+        answer = super().getresponse()
+        self._moves = _moves(self, answer, self._moves)
+        return answer
 
 
 class _Plain(HTTPRequestsConnectionClass):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        timed.mount(self.session)
+        timed.mount(self.session, MOST_ANSWER)
+        self._moves = 0
+
+    def getresponse(self) -> RequestsResponse:
+        """As PyGithub has it."""
+        answer = super().getresponse()
+        self._moves = _moves(self, answer, self._moves)
+        return answer
+
+
+def _moves(connection: _Encrypted | _Plain, answer: RequestsResponse, before: int) -> int:
+    """How many redirections PyGithub follows in a row now; it would follow any number.
+
+    Args:
+        connection: Which the answer came on.
+        answer: The answer.
+        before: How many it followed before.
+
+    Raises:
+        requests.RequestException: It would ask again for what is not ready, or is led in circles.
+    """
+    if answer.status == 202 and connection.verb in {"GET", "HEAD"}:
+        raise requests.exceptions.RetryError
+    to = urls.parts(answer.headers.get("location", ""))
+    # One to another host it refuses itself.
+    if answer.status != 301 or (to.scheme, to.hostname) != (connection.protocol, connection.host):
+        return 0
+    if before == MOST_MOVES:
+        connection.close()
+        raise requests.TooManyRedirects
+    return before + 1
 
 
 class _Client(Requester):
-    """A client of PyGithub whose answers have a time."""
+    """A client of PyGithub whose answers are bounded.
 
+    Its classes of connections are named here: once `injectConnectionClasses` was called, each
+    request opens a connection of its own.
+    """
 
-_Client.injectConnectionClasses(_Plain, _Encrypted)  # of this class alone: it sets its attributes
+    _Requester__httpConnectionClass = _Plain
+    _Requester__httpsConnectionClass = _Encrypted
 
 
 class Clients(Pool[_Client, GitHubAnswer, Cost]):
@@ -309,7 +361,11 @@ def _network(wanted: str) -> Iterator[None]:
         raise ForgeBusyError(wanted, f"{error.status} {type(error).__name__}") from error
     except requests.exceptions.SSLError as error:
         raise ForgeUntrustedError(wanted, NOT_TRUSTED) from error
+    except timed.LargeAnswerError as error:
+        raise TooLargeError(wanted, f"an answer has more than {MOST_ANSWER} bytes") from error
     except requests.RequestException as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except RuntimeError as error:  # how PyGithub refuses a redirect to another host
         raise ForgeMissingError(wanted, str(error)) from error
+    except UNREADABLE_HEADERS as error:
+        raise unreadable(wanted, error) from error

@@ -16,9 +16,9 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Final
 
-from bot.forges.exchange import understood
 from bot.forges.gitlab.http import Clients, call
 from bot.forges.port import ForgeBusyError, ForgeMissingError
+from bot.forges.unreadable import understood
 from lifecycle.identity import RepositoryId
 
 KNOWN: Final = timedelta(minutes=10)

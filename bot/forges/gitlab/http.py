@@ -14,7 +14,6 @@ from typing import Any
 
 import gitlab
 import requests
-import urllib3
 from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
@@ -30,10 +29,11 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
+from bot.forges.unreadable import MOST_REASON, UNREADABLE_HEADERS, TooLargeError, unreadable
 from bot.store.buckets import Draw, ReportedLimit
 from fnrunner import urls
 
-__all__ = ["ask", "call", "send"]
+__all__ = ["TooLargeError", "ask", "call", "send"]
 
 JSONObject = dict[str, Any]
 
@@ -47,18 +47,6 @@ NOT_TRUSTED = "its certificate is not trusted (name its authority's certificates
 
 MOST_ANSWER = 16 * 1024**2
 """Bytes of one answer that are read: a comment may have six million, and a list a hundred such."""
-
-_CHUNK = 8_192
-"""Bytes that are taken off the wire at a time, if so many came; what is packed is unpacked so much
-at a time."""
-
-
-class TooLargeError(ForgeRefusedError):
-    """There is more of what was asked for than is read: whoever wrote it can make it less."""
-
-    def __init__(self, wanted: str, reason: str, fix: str = "Make it shorter") -> None:
-        super().__init__(wanted, reason, fix)
-        self.args = (f"There is too much to {wanted}: {reason}. {fix}.",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +67,19 @@ class GitLabAnswer(ForgeAnswer):
         if not isinstance(self.data, Mapping):
             return "no reason given"
         said = [_words(self.data.get(name)) for name in ("message", "error", "error_description")]
-        return "; ".join(words for words in said if words) or "no reason given"
+        return "; ".join(words for words in said if words)[:MOST_REASON] or "no reason given"
 
 
-def _words(said: object) -> str:
+def _words(said: object, left: int = 3) -> str:
     match said:
         case None | "":
             return ""
+        case Mapping() | list() if not left:
+            return "…"
         case Mapping():
-            return "; ".join(f"{field} {_words(each)}" for field, each in said.items())
+            return "; ".join(f"{field} {_words(each, left - 1)}" for field, each in said.items())
         case list():
-            return ", ".join(_words(each) for each in said)
+            return ", ".join(_words(each, left - 1) for each in said)
         case _:
             return str(said)
 
@@ -105,28 +95,18 @@ class _Backend(RequestsBackend):
         """Send it, and read no more of the answer than `MOST_ANSWER`.
 
         Raises:
-            requests.Timeout: It took longer than `bot.forges.timed` gives it.
+            requests.RequestException: It is larger, took longer than it may, or broke off.
         """
         self.answered = None
         sent = super().http_request(*args, **{**named, "stream": True}, allow_redirects=False)
-        read = bytearray()
-        with sent.response as answer:
-            try:
-                while piece := answer.raw.read1(_CHUNK, decode_content=True):
-                    read += piece
-                    if len(read) > MOST_ANSWER:
-                        raise _TooLargeError
-            except urllib3.exceptions.ReadTimeoutError as error:
-                raise requests.Timeout from error
-            except urllib3.exceptions.HTTPError as error:
-                raise requests.ConnectionError from error
-        answer._content = bytes(read)
-        self.answered = answer
+        timed.take(sent.response, MOST_ANSWER)  # a sandbox's comes by another adapter
+        self.answered = sent.response
         return sent
 
 
-class _TooLargeError(Exception):
-    """An answer goes on after `MOST_ANSWER`."""
+def bounded_session() -> requests.Session:
+    """A session whose answers are bounded."""
+    return timed.session(MOST_ANSWER)
 
 
 class _Client:
@@ -194,7 +174,7 @@ class Clients(Pool[_Client, GitLabAnswer, Cost]):
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         time: ForgeTime | None = None,
-        session: Callable[[], requests.Session] = timed.session,
+        session: Callable[[], requests.Session] = bounded_session,
     ) -> None:
         super().__init__(account, clock, offload, time)
         self.kind, self.network, self.failure = GitLabAnswer, _network, failure
@@ -279,7 +259,7 @@ def _network(wanted: str) -> Iterator[None]:
     """Turn errors of the client itself into ours."""
     try:
         yield
-    except _TooLargeError as error:
+    except timed.LargeAnswerError as error:
         raise TooLargeError(wanted, f"an answer has more than {MOST_ANSWER} bytes") from error
     except gitlab.exceptions.GitlabError as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
@@ -287,3 +267,5 @@ def _network(wanted: str) -> Iterator[None]:
         raise ForgeUntrustedError(wanted, NOT_TRUSTED) from error
     except requests.RequestException as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
+    except UNREADABLE_HEADERS as error:
+        raise unreadable(wanted, error) from error

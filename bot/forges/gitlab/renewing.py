@@ -14,9 +14,9 @@ import structlog
 
 from bot import gitlabs, logs
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.exchange import understood
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.forges.unreadable import understood
 from bot.gitlabs import GitLabInstance
 from bot.vault import Vault, VaultError
 

@@ -14,11 +14,11 @@ from datetime import UTC, date, datetime
 import requests
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges import timed
 from bot.forges.budget import Account
-from bot.forges.exchange import ForgeTime, understood
-from bot.forges.gitlab.http import Clients, call
+from bot.forges.exchange import ForgeTime
+from bot.forges.gitlab.http import Clients, bounded_session, call
 from bot.forges.port import BotIdentity
+from bot.forges.unreadable import understood
 from bot.store.port import Budgets
 from fnrunner import urls
 
@@ -66,7 +66,7 @@ class GitLabUser:
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         budgets: Budgets | None = None,
-        session: Callable[[], requests.Session] = timed.session,
+        session: Callable[[], requests.Session] = bounded_session,
     ) -> None:
         self.name = name
         self.instance = instance

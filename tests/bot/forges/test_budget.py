@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 
 import pytest
 
@@ -272,6 +273,20 @@ async def test_who_is_waited_for_goes_first(clock: ManualClock) -> None:
     granted = [place for _, place, _ in forge.asked]
     assert granted[:3] == ["github:3"] * 3
     assert granted == sorted(granted, key=["github:3", IDLE, BUSY].index)
+
+
+@pytest.mark.parametrize("asked", [1e300, inf])
+async def test_no_forge_asks_for_a_pause_of_more_than_an_hour(
+    clock: ManualClock, asked: float
+) -> None:
+    """Short-cuts: a number of seconds is believed; or one of 400 digits is an error that is
+    nobody's."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    await account.pause(asked)
+    clock.seconds += 3_601
+
+    assert await ask(account, forge, BUSY, Cost.READ)
 
 
 async def test_a_pause_that_one_replica_was_told_is_kept_by_all(clock: ManualClock) -> None:

@@ -1,0 +1,238 @@
+"""Answers of a forge that are none: each is an error of that forge, and costs little."""
+
+import contextlib
+import gzip
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from github.Auth import Token
+
+from bot.forges.exchange import Pool, ask, send
+from bot.forges.github import http as github
+from bot.forges.gitlab import http as gitlab
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.forges.unreadable import TooLargeError
+
+FORGES: dict[str, Callable[[str], Pool[Any, Any, Any]]] = {
+    "github": lambda url: github.Clients(f"{url}/api/v3", lambda: Token("t")),
+    "gitlab": lambda url: gitlab.Clients(url, lambda: "glpat-one"),
+}
+EACH = pytest.mark.parametrize("forge", FORGES)
+
+
+def answer(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    """One answer; `length` where it says another one than it has."""
+    told = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {length or len(body)}", "", ""]
+    return "\r\n".join(told).encode() + body
+
+
+@contextmanager
+def served(said: bytes, asked: list[bytes]) -> Iterator[str]:
+    """Give this answer to each request; gives the address of who does.
+
+    `%%` in it is that address, `%n` is 0 and 1 by turns.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def serves() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection, contextlib.suppress(OSError):
+                        asked.append(connection.recv(65_536))
+                        if not asked[-1]:
+                            return
+                        number = str(len(asked) % 2).encode()
+                        connection.sendall(said.replace(b"%%", url.encode()).replace(b"%n", number))
+
+        thread = threading.Thread(target=serves)
+        thread.start()
+        try:
+            yield url
+        finally:
+            socket.create_connection(server.getsockname()).close()
+            thread.join()
+
+
+def asked_of(forge: str, said: bytes, *, times: int = 1) -> tuple[Any, list[bytes]]:
+    """What comes of asking a forge that gives this answer, and what it was asked."""
+    asked: list[bytes] = []
+    found: Any = None
+    with served(said, asked) as url:
+        pool = FORGES[forge](url)
+        try:
+            for _ in range(times):
+                found = send(pool, "look", "GET", "/user").data
+        except Exception as error:
+            found = error
+        finally:
+            pool.close()
+    return found, [each for each in asked if each]
+
+
+PACKED = gzip.compress(bytes(65 * 1024**2))
+LARGE = {
+    "packed": answer(PACKED, "Content-Encoding: gzip", "Connection: close"),
+    "packed twice": answer(gzip.compress(PACKED), "Content-Encoding: gzip, gzip"),
+    "of a redirect": answer(PACKED, "Content-Encoding: gzip", "Location: /x", status="302 Found"),
+    "in a chunk of -1 bytes": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
+    + b" " * (65 * 1024**2),
+}
+
+
+@EACH
+@pytest.mark.parametrize("what", LARGE)
+def test_no_more_of_an_answer_is_read_than_may_be(what: str, forge: str) -> None:
+    """Short-cuts read what comes whole, or bound what comes and not what it unpacks to: 800 MB of
+    blanks, in 800 kB, took 2.8 GB; or only the body of an answer that is none of a redirect, which
+    the client reads by itself."""
+    found, _ = asked_of(forge, LARGE[what])
+
+    assert isinstance(found, TooLargeError)
+    assert "an answer has more than" in str(found)
+
+
+BROKEN = {
+    "less than it says": answer(b'{"a": 1}', length=500),
+    "chunks without an end": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'8\r\n{"a": 1}\r\n',
+    "chunks that are none": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}",
+    "not packed": answer(b"{}", "Content-Encoding: gzip"),
+    "two lengths": answer(b"{}", "Content-Length: 5"),
+    "no JSON": answer(b"["),
+    "deep": answer(b"[" * 100_000),
+    "a number of 5,000 digits": answer(b"9" * 5_000),
+    "no HTTP": b"SSH-2.0-x\r\n\r\n",
+    "an address that is none": answer(b"", "Location: http://[x", status="301 Moved"),
+    "an address that is none for now": answer(b"", "Location: http://[x", status="302 Found"),
+}
+
+
+@EACH
+@pytest.mark.parametrize("what", BROKEN)
+def test_half_an_answer_is_tried_again(what: str, forge: str) -> None:
+    """Short-cuts refused: what came of a body taken for all of it; an error that is not the
+    forge's, so that a look fails as if the bot were broken."""
+    found, _ = asked_of(forge, BROKEN[what])
+
+    assert isinstance(found, ForgeBusyError)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 400, "nan", "1e999"])
+@EACH
+def test_limits_that_are_no_numbers_are_heeded_by_nobody(number: str, forge: str) -> None:
+    """The short-cut lets the client read them, whose error is nobody's."""
+    limits = [
+        f"{x}{n}: {number}"
+        for x in ("X-RateLimit-", "RateLimit-")
+        for n in ("Limit", "Remaining", "Reset")
+    ]
+    found, _ = asked_of(forge, answer(b"{}", *limits))
+
+    assert found == {} or isinstance(found, ForgeBusyError)
+
+
+@pytest.mark.parametrize("name", ["undefined", "idna", "punycode", "utf-7", "zlib", "a\0b", "\xff"])
+@EACH
+def test_the_text_of_an_answer_is_utf_8(name: str, forge: str) -> None:
+    """The short-cut reads it as it says of itself: some ways are for no text, and end in an error
+    that is nobody's."""
+    said = answer('{"a": "é+AGE-"}'.encode(), f"Content-Type: application/json; charset={name}")
+
+    assert asked_of(forge, said)[0] == {"a": "é+AGE-"}
+
+
+@pytest.mark.parametrize("said", ["5", '{"a": {"b": [1, {"c": null}]}}', "[" * 900 + "]" * 900])
+@pytest.mark.parametrize("name", ["message", "errors", "error"])
+@EACH
+def test_a_refusal_says_what_it_can(name: str, said: str, forge: str) -> None:
+    """The short-cut takes the reason of a refusal for what the forge documents."""
+    found, _ = asked_of(forge, answer(f'{{"{name}": {said}}}'.encode(), status="422 U"))
+
+    assert isinstance(found, ForgeRefusedError)
+    assert len(str(found)) < 12_000
+
+
+@EACH
+def test_a_circle_of_redirections_has_an_end(forge: str) -> None:
+    """The short-cut follows as the client does: a thousand requests for one, or as many as fit
+    into its memory of calls, of which none was granted."""
+    said = answer(b"", "Location: %%/api/v3/other%n", "Connection: close", status="301 Moved")
+    found, asked = asked_of(forge, said)
+
+    assert isinstance(found, ForgeBusyError | ForgeRefusedError)
+    assert not isinstance(found, ForgeMissingError)
+    assert len(asked) <= 1 + github.MOST_MOVES
+
+
+def test_what_github_has_not_ready_is_asked_for_later() -> None:
+    """The short-cut leaves it to the client, which sleeps and asks again for as long as its stack
+    is deep: a quarter of an hour for one request."""
+    found, asked = asked_of("github", answer(b"{}", "Connection: close", status="202 Accepted"))
+
+    assert isinstance(found, ForgeBusyError)
+    assert len(asked) == 1
+
+
+def test_what_github_accepts_is_done() -> None:
+    """The short-cut takes it for what is not ready."""
+    asked: list[bytes] = []
+    with served(answer(b'{"a": 1}', "Connection: close", status="202 Accepted"), asked) as url:
+        pool = FORGES["github"](url)
+        assert ask(pool, "ask", "POST", "/x", body={}).data == {"a": 1}
+        pool.close()
+
+
+@EACH
+def test_a_connection_is_kept_for_the_next_request(forge: str) -> None:
+    """The short-cut opens one for each request, with all that TLS does first."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections = 0
+
+        def serves() -> None:
+            nonlocal connections
+            left = 3
+            while left:
+                connection, _ = server.accept()
+                connections += 1
+                with connection:
+                    while left and connection.recv(65_536):
+                        connection.sendall(answer(b"{}"))
+                        left -= 1
+
+        thread = threading.Thread(target=serves)
+        thread.start()
+        pool = FORGES[forge](f"http://127.0.0.1:{server.getsockname()[1]}")
+        for _ in range(3):
+            send(pool, "look", "GET", "/user")
+        pool.close()
+        thread.join()
+
+    assert connections == 1
+
+
+@EACH
+def test_no_cookie_is_sent_back(forge: str) -> None:
+    """The short-cut keeps them: a forge has thousands sent along with each request."""
+    found, asked = asked_of(forge, answer(b"{}", "Set-Cookie: a=b", "Connection: close"), times=2)
+
+    assert found == {}
+    assert [b"cookie" in each.lower() for each in asked] == [False, False]
+
+
+@EACH
+def test_a_redirect_to_another_host_is_not_followed(forge: str) -> None:
+    """The short-cut sends the token along."""
+    elsewhere: list[bytes] = []
+    with served(answer(b"{}", "Connection: close"), elsewhere) as url:
+        other = url.replace("127.0.0.1", "localhost")
+        for status in ("301 Moved", "302 Found", "307 Temporary", "308 Permanent"):
+            said = answer(b"", f"Location: {other}/x", "Connection: close", status=status)
+            assert isinstance(asked_of(forge, said)[0], ForgeRefusedError)
+
+    assert [each for each in elsewhere if each] == []
