@@ -8,7 +8,7 @@ something else than we read, the line is doubtful: it is not obeyed, and its wri
 Time is linear in the length of the text: the rules of the Markdown parser that are not (tables,
 link definitions, inline text) are switched off or bounded.
 
-Source: CommonMark 0.31 and GFM 0.29
+Source: CommonMark 0.31 and GFM 0.29; for GitLab `quotes`
 """
 
 import re
@@ -23,6 +23,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from lifecycle.commands.html import Display, Html, Segment
+from lifecycle.commands.quotes import shown_otherwise
 
 MOST_PARAGRAPH = 2_000
 """Characters of a paragraph that holds a command: brackets and stars take the square of it."""
@@ -90,6 +91,7 @@ def lines(text: str, beginnings: Beginnings) -> Iterator[CommandLine]:
     """
     html = Html()
     links = "]:" in text
+    otherwise = shown_otherwise(text)
     before = ""
     left = MOST_MARKED
     for token in _blocks().parse(text):
@@ -101,8 +103,21 @@ def lines(text: str, beginnings: Beginnings) -> Iterator[CommandLine]:
         elif token.type == "inline":
             top = token.level == 1 and before == "paragraph_open"
             content = token.content
-            left -= yield from _in_paragraph(html, content, beginnings, left, top=top, links=links)
+            found = _in_paragraph(html, content, beginnings, left, top=top, links=links)
+            begins = token.map[0] if token.map else 0
+            doubt = any(begins in each for each in otherwise)
+            left -= yield from _doubted(found) if doubt else found
         before = token.type
+
+
+def _doubted(lines: Generator[CommandLine, None, int]) -> Generator[CommandLine, None, int]:
+    """The same lines, of which none is obeyed."""
+    while True:
+        try:
+            line = next(lines)
+        except StopIteration as end:
+            return int(end.value)
+        yield CommandLine(line.text, line.doubt or Unclear.SHOWN)
 
 
 _CONTAINERS = frozenset(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 UNSEEN = "contains invisible characters; write it as plain text"
 DOUBTFUL = (
-    "is placed where HTML, hidden characters, a table, a link or a formula may"
+    "is placed where HTML, hidden characters, a table, a link, a formula or `>>>` may"
     " change how it is displayed; post it as plain text in a separate comment"
 )
 LONG_PARAGRAPH = (

@@ -17,6 +17,10 @@ LIVE = ParsedComment((ApproveCommand(),))
 NOTHING = ParsedComment()
 
 OBEYED: dict[str, str] = {
+    "after a quote of several lines": ">>>\nann wrote:\n\nno\n>>>\n\n/approve",
+    "between two of them": ">>>\na\n>>>\n/approve\n\n>>>\nb\n>>>",
+    "after a rule": "---\n\n/approve",
+    "after front matter": "---\na: b\n---\n\n/approve",
     "after a closed fold": "<details><summary>log</summary>\n\nx\n\n</details>\n\n/approve",
     "after two closed folds": "<details>\n\na\n\n</details>\n<details></details>\n\n/approve",
     "after an HTML comment with dashes": "<!-- a -- b -->\n\n/approve",
@@ -125,6 +129,14 @@ UNSURE: dict[str, str] = {
     "a table that may be one": "a \\| b\n| - | - |\n/approve",
     "a mention": "<div>\n\n@porchbot approve",
     "a long paragraph with much in it": "*a* " * 501 + "\n/approve",
+    "a quote of several lines, as GitLab has it": ">>>\n/approve\n>>>",
+    "a paragraph of one": ">>>\nann wrote:\n\n/approve\n\n>>>\n\nI think otherwise.",
+    "a quote in a quote": ">>>>\n>>>\nno\n>>>\n/approve\n>>>>",
+    "a quote that never ends": "see\n\n>>>  \n\n/approve",
+    "a quote that code seems to end": ">>>\n```\n>>>\n```\n\n/approve\n>>>",
+    "front matter": "---\n\n/approve\n\n---\nhello",
+    "front matter in TOML": "+++\n/approve\n+++",
+    "front matter in JSON, with blanks": "\n;;; json\n/approve\n;;; \n",
 }
 
 
