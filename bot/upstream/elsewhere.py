@@ -94,13 +94,16 @@ class ExternalRepositories:
         self._most_fetched = most_fetched
         self._most_kept = most_kept
 
-    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+    def fetch(
+        self, wanted: GitReference, reader: str, allowed: Allowed, spent: float = 0.0
+    ) -> Came:
         """Fetch a package.
 
         Args:
             wanted: Which one.
             reader: Location of the repository that it is for.
             allowed: Judges each repository that its address leads to.
+            spent: Seconds that this took so far: what an address led to was judged meanwhile.
 
         Raises:
             UpstreamError: It cannot be had.
@@ -111,20 +114,25 @@ class ExternalRepositories:
             if location is not None:
                 allowed(location)
             return self._read(kept, wanted, wanted.ref)
-        ends = time.monotonic() + self._seconds
+        if spent >= self._seconds:
+            raise self._too_slow(wanted)
+        ends = time.monotonic() + self._seconds - spent
         route = self._routes.open(wanted.repo, reader, allowed, ends)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:
             return self._through(route, wanted, reader, new, ends)
         except TooSlowError:
-            slow = texts.too_slow(str(wanted), self._seconds)
-            raise UpstreamError(UpstreamFault.TOO_SLOW, *slow) from None
+            raise self._too_slow(wanted) from None
         except TooMuchError:
             much = texts.too_much(str(wanted), self._most_fetched)
             raise UpstreamError(UpstreamFault.TOO_LARGE, *much) from None
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+    def _too_slow(self, wanted: GitReference) -> UpstreamError:
+        slow = texts.too_slow(str(wanted), self._seconds)
+        return UpstreamError(UpstreamFault.TOO_SLOW, *slow)
 
     def opens(self, at: Location, reader: str) -> bool:
         """Tell whether the operator's credentials are used for a repository."""

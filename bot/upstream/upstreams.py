@@ -1,6 +1,7 @@
 """All upstreams: whose package it is, whether it may be had, and from where it comes."""
 
 import asyncio
+import time
 from collections.abc import Collection
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -64,13 +65,16 @@ class _LeadsOnError(Exception):
 class ExternalFetcher(Protocol):
     """Repositories that the bot does not serve; `ExternalRepositories` is one."""
 
-    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+    def fetch(
+        self, wanted: GitReference, reader: str, allowed: Allowed, spent: float = 0.0
+    ) -> Came:
         """Fetch a package; for threads.
 
         Args:
             wanted: Which one.
             reader: Location of the repository that it is for; `PUBLIC` for no credentials.
             allowed: Judges each repository that its address leads to.
+            spent: Seconds that this took so far, at addresses that led on.
 
         Raises:
             UpstreamError: It cannot be had.
@@ -238,13 +242,21 @@ class AllUpstreams:
             if location not in known:
                 raise _LeadsOnError(location)
 
+        spent = 0.0
+
+        def fetched(reader: str) -> Came:
+            nonlocal spent
+            began = time.monotonic()
+            try:
+                return self._elsewhere.fetch(reference, reader, allowed, spent)
+            finally:
+                spent += time.monotonic() - began
+
         turn = self._turns.setdefault(str(reference), asyncio.Lock())
         async with turn:  # who asks for the same meanwhile finds it in the cache
             while True:
                 try:
-                    came = await self._fetches.fetch(
-                        into.id, self._elsewhere.fetch, reference, reader, allowed
-                    )
+                    came = await self._fetches.fetch(into.id, fetched, reader)
                 except _LeadsOnError as on:
                     if len(known) > MOST_REDIRECTS:
                         problem = texts.redirects(str(first), str(on.location))

@@ -20,8 +20,15 @@ from lifecycle.upstreams.references import GitReference
 class Nowhere:
     """There is no other host."""
 
-    def fetch(self, wanted: GitReference, reader: str, allowed: Callable[[Location], None]) -> Came:
+    def fetch(
+        self,
+        wanted: GitReference,
+        reader: str,
+        allowed: Callable[[Location], None],
+        spent: float = 0.0,
+    ) -> Came:
         """Say so."""
+        del spent
         raise UpstreamError(
             UpstreamFault.UNREACHABLE, f"{wanted} cannot be reached", f"Ask {reader} and {allowed}"
         )

@@ -507,6 +507,19 @@ def test_a_name_of_many_addresses_that_are_silent_takes_no_longer_than_one(tmp_p
     assert 1 <= len(asked) <= 3
 
 
+def test_a_fetch_whose_time_was_spent_at_other_addresses_asks_nobody(
+    remote: Remote, tmp_path: Path
+) -> None:
+    """The short-cut gives each address that one leads to the whole time anew."""
+    wanted = GitReference(remote.url, "net/core", "main")
+    kept = fetcher(tmp_path, reach(remote), seconds=60)
+
+    fault, said = refused(lambda: kept.fetch(wanted, READER, anything, 60))
+
+    assert (fault, "did not answer within 60 s" in said) == (UpstreamFault.TOO_SLOW, True)
+    assert kept.fetch(wanted, READER, anything, 1).ref == "main"
+
+
 def _accepted(door: socket.socket) -> Iterator[socket.socket]:
     with suppress(OSError):  # it was closed
         while True:

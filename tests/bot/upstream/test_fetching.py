@@ -4,10 +4,18 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import ParamSpec, TypeVar
+
+import pytest
 
 from bot.clock import in_thread
+from bot.upstream import fetching
 from bot.upstream.fetching import MOST_OF_ONE, LimitedFetches, in_own_threads
 from lifecycle.identity import RepositoryId
+from tests.memory.clock import ManualClock
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SLOW, OTHER = RepositoryId("github", 1), RepositoryId("github", 2)
 LONG = 30
@@ -84,3 +92,85 @@ async def test_what_a_fetch_raises_is_raised_and_counts_no_more() -> None:
         for _ in range(MOST_OF_ONE * 2):
             with suppress(ZeroDivisionError):
                 await asyncio.wait_for(fetches.fetch(SLOW, lambda: 1 // 0), LONG)
+
+
+@asynccontextmanager
+async def hanging(numbers: range) -> AsyncIterator[tuple[LimitedFetches, asyncio.Event, list[int]]]:
+    """Two fetches of each of some repositories that hang; what lets them go; which have begun."""
+    let_go, begun, clock = asyncio.Event(), list[int](), ManualClock()
+
+    async def offload(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found = work(*args, **kwargs)
+        if isinstance(found, int):
+            begun.append(found)
+            await let_go.wait()
+            clock.seconds += 2 * fetching.LONG
+        return found
+
+    fetches = LimitedFetches(offload, clock)
+    each = [RepositoryId("github", number) for number in numbers for _ in range(2)]
+    stuck = [asyncio.create_task(fetches.fetch(at, lambda n: n, at.number)) for at in each]
+    await settled()
+    yield fetches, let_go, begun
+    let_go.set()
+    async with asyncio.timeout(LONG):
+        await asyncio.gather(*stuck)
+
+
+async def settled() -> None:
+    """All that may begin has begun."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("several", [1, 3, 4])
+async def test_a_few_repositories_together_do_not_hold_all(several: int) -> None:
+    """The short-cut has a share for each: three that have two each hold all six."""
+    async with hanging(range(10, 10 + several)) as (fetches, _, begun):
+        assert {*begun} == {*range(10, 10 + several)}
+
+        async with asyncio.timeout(LONG):
+            assert await fetches.fetch(OTHER, lambda: "fetched") == "fetched"
+
+
+async def test_who_took_long_leaves_half_to_others() -> None:
+    """The short-cut forgets who hung: six repositories that do so by turns hold all again."""
+    many = range(10, 20)
+    async with hanging(many) as (fetches, let_go, begun):
+        assert len(begun) == fetching.MOST
+        let_go.set()
+        while len(begun) < 2 * len(many):
+            await settled()
+        await settled()
+        let_go.clear()
+
+        again = [
+            asyncio.create_task(fetches.fetch(RepositoryId("github", n), lambda n: n, n))
+            for n in many
+        ]
+        await settled()
+        assert len(begun) == 2 * len(many) + fetching.MOST - fetching.LEFT
+        async with asyncio.timeout(LONG):
+            assert await fetches.fetch(OTHER, lambda: "fetched") == "fetched"
+        let_go.set()
+        async with asyncio.timeout(LONG):
+            assert await asyncio.gather(*again) == [*many]
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_who_waits_no_more_keeps_nobody_waiting(steps: int) -> None:
+    """The short-cut gives a turn to one that was ended meanwhile, and never takes it back."""
+    async with hanging(range(10, 16)) as (fetches, let_go, _):
+        many = [RepositoryId("github", number) for number in range(20, 30)]
+        waiting = [asyncio.create_task(fetches.fetch(each, lambda: "x")) for each in many]
+        await settled()
+        let_go.set()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+        async with asyncio.timeout(LONG):
+            for _ in range(2):  # who took long may begin where half is free alone
+                assert await fetches.fetch(RepositoryId("github", 10), lambda: "x") == "x"

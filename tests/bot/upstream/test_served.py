@@ -16,7 +16,7 @@ from bot.upstream.elsewhere import Came
 from bot.upstream.fetching import LimitedFetches
 from bot.upstream.places import ServedPackage
 from bot.upstream.port import FetchedUpstream
-from bot.upstream.routes import PUBLIC, Allowed
+from bot.upstream.routes import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
@@ -118,6 +118,7 @@ class _Elsewhere:
     """Remembers what it was asked for."""
 
     asked: list[tuple[GitReference, str]] = field(default_factory=list)
+    spent: list[float] = field(default_factory=list)
     leads_to: list[str] = field(default_factory=list)
     opened: str = ""
     lacks: bool = False
@@ -126,7 +127,10 @@ class _Elsewhere:
     def opens(self, at: Location, reader: str) -> bool:
         return bool(reader) and bool(self.opened) and str(at).startswith(self.opened)
 
-    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+    def fetch(
+        self, wanted: GitReference, reader: str, allowed: Allowed, spent: float = 0.0
+    ) -> Came:
+        self.spent.append(spent)
         location = locate(wanted.repo)
         assert location is not None
         allowed(location)
@@ -599,6 +603,18 @@ async def test_a_name_that_a_repository_had_before_opens_it_no_more_than_its_own
 
     stage.elsewhere.leads_to = [f"https://github.com/endless/{n}" for n in range(9)]
     assert (await stage.refused(old, ANN, allows))[0] is UpstreamFault.REFUSED
+
+
+async def test_what_an_address_leads_to_has_the_time_that_is_left(stage: Stage) -> None:
+    """The short-cut has the whole time at each address: one that leads on holds a thread longer."""
+    allows = Policy(upstream_use=UpstreamPolicy(allow=("github.com/*",)))
+    stage.elsewhere.leads_to = [f"https://github.com/endless/{n}" for n in range(9)]
+
+    await stage.refused("https://github.com/vendor/x//net/core@v7", ANN, allows)
+
+    assert stage.elsewhere.spent[0] == 0
+    assert len({*stage.elsewhere.spent}) == len(stage.elsewhere.spent) > MOST_REDIRECTS
+    assert stage.elsewhere.spent == sorted(stage.elsewhere.spent)
 
 
 @pytest.mark.parametrize(
