@@ -57,13 +57,11 @@ class Model:
 
     @property
     def queue(self) -> MemoryQueue:
-        queue = self.store.queue
-        assert isinstance(queue, MemoryQueue)
-        return queue
+        return self.store.work
 
     def told(self) -> str:
         """Its state, but for how far apart in a round things happened."""
-        rows = sorted(self.queue._rows.items())
+        rows = sorted(self.queue.rows.items())
         claims = sorted(self.store.claims._taken.items(), key=repr)  # type: ignore[attr-defined]
         rank = {due: place for place, due in enumerate(sorted({row.due for _, row in rows}))}
         known = [
@@ -199,7 +197,7 @@ async def test_what_ran_together_ran_in_some_order(seed: int, database_url: str)
                 await _an_hour(first, explained)
             for model in explained.states:
                 model.began += 1e-2
-                model.due_before = {key: row.due for key, row in model.queue._rows.items()}
+                model.due_before = {key: row.due for key, row in model.queue.rows.items()}
             drawn = drawing.round()
             taken = {each.owner: each for each in drawing.taken}
             asked = [ask(stores[n % REPLICAS], taken) for n, (_, ask) in enumerate(drawn)]

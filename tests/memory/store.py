@@ -41,6 +41,7 @@ class MemoryStore:
 
     Attributes:
         statements: Says when it is away.
+        work: Its queue, with what only stories and simulations may see.
     """
 
     def __init__(self, clock: Clock = SYSTEM) -> None:
@@ -48,6 +49,7 @@ class MemoryStore:
         repositories = MemoryRepositories(self.statements)
         queue = MemoryQueue(self.statements, lambda id_: repositories.names.get(id_, ""))
         self.queue: Queue = queue
+        self.work = queue
         self.deliveries: Deliveries = MemoryDeliveries(
             self.statements,
             queue,

@@ -78,6 +78,8 @@ class MemoryQueue:
         named: The name of a repository; "" where it was never adopted.
 
     Attributes:
+        rows: What is known of each key, by its text.
+        listeners: Who is told of work, with what by.
         passed_over: Keys that no take gives: somebody else's statement is at them just now.
         stood: When keys were due before somebody else's statement changed them: a take orders what
             it found by what it saw, and asks what is there now only whether it may be taken.
@@ -86,10 +88,10 @@ class MemoryQueue:
     def __init__(self, statements: Statements, named: Callable[[RepositoryId], str]) -> None:
         self._statements = statements
         self._named = named
-        self._rows: dict[str, Row] = {}
+        self.rows: dict[str, Row] = {}
         self.passed_over: frozenset[str] = frozenset()
         self.stood: Mapping[str, float] = {}
-        self._listeners: list[tuple[str, asyncio.Event]] = []
+        self.listeners: list[tuple[str, asyncio.Event]] = []
 
     async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
         await self.wake_all({key: hint}, after=after)
@@ -105,9 +107,9 @@ class MemoryQueue:
         """Within somebody's statement: ask for keys to be looked at, and tell whoever listens."""
         due = self._statements.seconds() + after
         for key, hint in wakes.items():
-            row = self._rows.get(str(key))
+            row = self.rows.get(str(key))
             if row is None:
-                self._rows[str(key)] = Row(due, hint, int(isinstance(key, BaseKey)), heard=heard)
+                self.rows[str(key)] = Row(due, hint, int(isinstance(key, BaseKey)), heard=heard)
             else:
                 if row.heard is None or not row.is_wanted:
                     row.heard = heard
@@ -126,7 +128,7 @@ class MemoryQueue:
         silent = lease * SILENT / LEASE
         ready = [
             (order.ranks.get(place_of(k), 0), -r.priority, self.stood.get(k, r.due), k)
-            for k, r in self._rows.items()
+            for k, r in self.rows.items()
             if r.due <= now  # most are not: it is asked first
             and r.is_wanted
             and self._opens(r, silent) <= now
@@ -136,7 +138,7 @@ class MemoryQueue:
         if not ready:
             return None
         *_, key = min(ready)
-        row = self._rows[key]
+        row = self.rows[key]
         row.owner, row.lease = owner, now + lease
         stored = kept(row.hint)
         return Taken(
@@ -156,7 +158,7 @@ class MemoryQueue:
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         await self._statements.begin()
-        held = [row for row in self._rows.values() if row.owner in owners]
+        held = [row for row in self.rows.values() if row.owner in owners]
         for row in held:
             row.lease = self._statements.seconds() + lease
         return {row.owner for row in held if row.owner is not None}
@@ -210,17 +212,17 @@ class MemoryQueue:
         before = self._statements.now() - timedelta(days=days)
         gone = [
             key
-            for key, row in self._rows.items()
+            for key, row in self.rows.items()
             if not row.is_wanted and row.owner is None and row.rested and row.rested < before
         ]
         for key in gone:
-            del self._rows[key]
+            del self.rows[key]
         return len(gone)
 
     async def next_due(self, order: SchedulingOrder = UNORDERED) -> float | None:
         await self._statements.begin()
         full = order.full
-        wanted = ((k, r) for k, r in self._rows.items() if r.wanted > r.seen)
+        wanted = ((k, r) for k, r in self.rows.items() if r.wanted > r.seen)
         opens = min(
             (r.opens for k, r in wanted if not (full and place_of(k) in full)), default=None
         )
@@ -230,7 +232,7 @@ class MemoryQueue:
         await self._statements.begin()
         now = self._statements.seconds()
         kinds: dict[str, list[Row]] = {}
-        for key, row in self._rows.items():
+        for key, row in self.rows.items():
             if row.is_wanted:
                 kinds.setdefault(key.split(":")[2], []).append(row)
         return Backlog.of({kind: _backlog(rows, now) for kind, rows in kinds.items()})
@@ -239,7 +241,7 @@ class MemoryQueue:
         await self._statements.begin()
         now = self._statements.seconds()
         rows = [
-            (k, r) for k, r in self._rows.items() if r.is_wanted and (r.tries > 0 or r.held > now)
+            (k, r) for k, r in self.rows.items() if r.is_wanted and (r.tries > 0 or r.held > now)
         ]
         rows.sort(key=lambda each: (-each[1].tries, each[0]))
         return tuple(
@@ -252,7 +254,7 @@ class MemoryQueue:
     async def rested(self) -> tuple[Rested, ...]:
         await self._statements.begin()
         found: dict[str, list[Row]] = {}
-        for key, row in self._rows.items():
+        for key, row in self.rows.items():
             _, _, kind, *rest = key.split(":")
             if kind in {"installations", "installation", "sweep", "repository"}:
                 found.setdefault(rest[0] if kind == "sweep" else kind, []).append(row)
@@ -266,20 +268,20 @@ class MemoryQueue:
     async def _listening(self, name: str) -> AsyncIterator[asyncio.Event]:
         event = asyncio.Event()
         event.set()  # what was said before anybody listened
-        self._listeners.append((name, event))
+        self.listeners.append((name, event))
         try:
             yield event
         finally:
-            self._listeners.remove((name, event))
+            self.listeners.remove((name, event))
 
     def _opens(self, row: Row, silent: float) -> float:
         """From when on a row may be taken."""
         process = (row.owner or "").partition("/")[0]
-        listens = any(name == process for name, _ in self._listeners)
+        listens = any(name == process for name, _ in self.listeners)
         return max(row.due, row.held, row.lease if listens else row.lease - silent)
 
     def _tell(self) -> None:
-        for _, event in self._listeners:
+        for _, event in self.listeners:
             event.set()
 
     def _tell_if_wanted(self, row: Row) -> None:
@@ -289,7 +291,7 @@ class MemoryQueue:
     async def _mine(self, taken: Taken) -> Row | None:
         """The row, while this take still has it."""
         await self._statements.begin()
-        row = self._rows.get(taken.key)
+        row = self.rows.get(taken.key)
         return row if row is not None and row.owner == taken.owner else None
 
     def _next(self, taken: Taken, row: Row, after: float | None) -> float:

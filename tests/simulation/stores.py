@@ -1,14 +1,12 @@
 """The databases of a history: new ones, and copies of them."""
 
 import copy
-from collections.abc import Mapping
 from math import inf
 from typing import Any, Protocol
 
 from bot.clock import Clock
 from bot.store.port import Store
 from tests.memory.store import MemoryStore
-from tests.memory.work import Row
 
 
 class Stores(Protocol):
@@ -43,8 +41,8 @@ class MemoryStores:
 
     def snapshot(self, store: MemoryStore) -> MemoryStore:
         """A copy of it, with no one listening."""
-        listeners = store.queue._listeners  # type: ignore[attr-defined]
-        return copy.deepcopy(store, {id(self._clock): self._clock, id(listeners): []})
+        known = {id(self._clock): self._clock, id(store.work.listeners): []}
+        return copy.deepcopy(store, known)
 
     def restore(self, saved: MemoryStore) -> MemoryStore:
         """A copy of what was saved: it may be restored again."""
@@ -52,7 +50,6 @@ class MemoryStores:
 
     def end_leases(self, store: MemoryStore, name: str) -> None:
         """The leases of a process are over; it does not know."""
-        rows: Mapping[str, Row] = store.queue._rows  # type: ignore[attr-defined]
-        for row in rows.values():
+        for row in store.work.rows.values():
             if row.owner is not None and row.owner.startswith(f"{name}/"):
                 row.lease = -inf

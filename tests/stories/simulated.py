@@ -216,7 +216,7 @@ class SimulatedWorld(World):
 
     def woken(self) -> list[keys.Key]:
         """All keys that were ever asked for."""
-        return [keys.parse(key) for key in vars(self._system.store.queue)["_rows"]]
+        return [keys.parse(key) for key in vars(self._system.store.queue)["rows"]]
 
     def failing(self) -> list[str]:
         """As `World` has it."""
