@@ -18,6 +18,10 @@ from lifecycle.identity import GITHUB, RepositoryId
 CONNECTIONS = 10
 """Most connections of one process: looks hold one for a moment only."""
 
+GROWS = 0.1
+"""Seconds that somebody waits for a turn until there is one connection more. Statements take
+milliseconds, and a new connection has to start a process and plan each statement anew."""
+
 PATIENCE = 2.0
 """Seconds to get a connection when it is one's turn: GitHub waits ten for an answer."""
 
@@ -65,7 +69,7 @@ class Database:
         self._patience = patience
         self._pool: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = AsyncConnectionPool(
             self.url,
-            min_size=2,
+            min_size=1,
             max_size=connections,
             open=False,
             timeout=patience,
@@ -73,7 +77,7 @@ class Database:
             reconnect_timeout=1,
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
-        self._turns = asyncio.Semaphore(connections)
+        self._turns = _Turns(connections)
         self._outage = Outage()
         self._rows: dict[RepositoryId, int] = {}
 
@@ -84,7 +88,11 @@ class Database:
             StoreError: It cannot be reached, or was made by a newer version of the bot.
         """
         await migrate(self.url)
-        await self._pool.open()
+        try:
+            # Whoever asks before the first connection is there would have a second one opened.
+            await self._pool.open(wait=True, timeout=LONGEST)
+        except PoolTimeout as error:
+            raise unreachable(error) from error
 
     async def close(self) -> None:
         """Close every connection."""
@@ -149,6 +157,36 @@ class Database:
                 self._rows.clear()
             self._rows[repository] = int(row)
         return self._rows[repository]
+
+
+class _Turns:
+    """Turns to ask: one at first, and one more whenever somebody has waited for `GROWS`.
+
+    Args:
+        most: Who may ask at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._more = most - 1
+        self._free = asyncio.Semaphore(1)
+
+    async def __aenter__(self) -> None:
+        if not self._more or not self._free.locked():
+            await self._free.acquire()
+            return
+        growing = asyncio.get_running_loop().call_later(GROWS, self._grow)
+        try:
+            await self._free.acquire()
+        finally:
+            growing.cancel()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._free.release()
+
+    def _grow(self) -> None:
+        if self._more:
+            self._more -= 1
+            self._free.release()
 
 
 def _heed(asked: asyncio.Task[list[TupleRow]]) -> None:

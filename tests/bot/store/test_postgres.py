@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from bot.keys import Key, ProposalKey, PullKey
-from bot.store import deliveries
+from bot.store import database, deliveries
 from bot.store.buckets import Bucket, Draw, ReportedLimit
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.hints import NOTHING, Hint
@@ -251,13 +251,41 @@ async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
         yield
 
 
+async def test_a_connection_more_is_opened_for_who_waits(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: one for each of a burst of short statements; one for all, where a
+    statement that takes long holds up everybody.
+    """
+
+    async def opened(more: str = "") -> object:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'porchbot'"
+        ((number,),) = await _rows(database_url, query + more)
+        return number
+
+    monkeypatch.setattr(database, "GROWS", 600)
+    async with PostgresStore(database_url, patience=60) as store:
+        await store.queue.wake(OTHER)
+        for _ in range(20):
+            await asyncio.gather(*(store.queue.backlog() for _ in range(20)))
+        assert await opened() == 1
+
+        monkeypatch.setattr(database, "GROWS", 0.01)
+        async with _locked(database_url, OTHER), asyncio.timeout(60):
+            waking = asyncio.create_task(store.queue.wake(OTHER))
+            while not await opened(" AND wait_event_type = 'Lock'"):
+                await asyncio.sleep(0.01)
+            assert (await store.queue.backlog()).waiting == 1
+            assert await opened() == 2
+        await waking
+
+
 async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
     many: dict[Key, Hint] = {
         PullKey(on_github(1), number): Hint(comments=frozenset({number})) for number in range(20)
     }
     async with PostgresStore(database_url, patience=0.5) as store:
-        await store._database._pool.wait(60)  # two connections are there
         await store.queue.wake_all(many)
         async with _locked(database_url, PullKey(on_github(1), 0)):
             waking = [
@@ -286,7 +314,6 @@ async def test_many_deliveries_at_once_wait_their_turn(
     """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
     monkeypatch.setattr(deliveries, "TURN", 600)  # a busy machine takes seconds for all of them
     async with PostgresStore(database_url, connections=4, patience=0.5) as store:
-        await store._database._pool.wait(60)  # two connections are there
         await store.queue.wake(OTHER)
         async with _locked(database_url, OTHER):
             storing = [
