@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bot import allocator, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.connecting import ForgeConnection, everywhere, gitlab_tokens, tell_what_is_missing
-from bot.git.mirror import DiskMirrors, own_folder
+from bot.git.mirror import own_mirrors
 from bot.git.port import Mirrors
 from bot.git.process import check_version
 from bot.http import web
@@ -33,7 +33,7 @@ from bot.own_runner import OwnRunner, own_runner
 from bot.render.port import Renderer
 from bot.render.renderer import CachingRenderer, Maker
 from bot.render.stored import StoredVerdicts
-from bot.render.workers.capacity import usual
+from bot.render.workers.capacity import memory_limit, usual
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
 from bot.runner_watch import WatchedRunner
@@ -245,7 +245,7 @@ async def running(
                 checks[called] = ReadinessCheck(each.forges.check, 30, needed=False)
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
-            mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
+            mirrors = stack.enter_context(own_mirrors(settings.state / "mirrors", memory_limit()))
             routes = GitRoutes(settings.upstream_reach)
             elsewhere = ExternalRepositories(settings.state / "upstreams", routes)
             known = {forge: each.forges for forge, each in served.items()}

@@ -15,8 +15,9 @@ environment alone: never an argument, never a URL.
 import fcntl
 import os
 import shutil
+import subprocess
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -40,6 +41,7 @@ from bot.git.port import (
     Scope,
 )
 from bot.git.process import (
+    MOST_MEMORY,
     ONE_AT_A_TIME,
     GitSlowError,
     authorised,
@@ -53,7 +55,7 @@ from bot.git.pushing import NOWHERE, RemotePush
 from bot.git.remote import RemoteRefs
 from bot.git.seen import SeenRefs
 from lifecycle.identity import RepositoryId
-from lifecycle.messages.checks import large_head
+from lifecycle.messages.checks import large_head, large_push
 from lifecycle.names import HEADS, TAGS, Ref, Sha
 
 log = structlog.get_logger()
@@ -65,11 +67,28 @@ MOST_HEAD_BYTES = 1024 * 1024 * 1024
 """Of what one fetch of a proposal from a fork brings: anybody can propose gigabytes, and every
 replica has a disk of some size."""
 
+LARGE_MEMORY = 2 * 1024**3
+"""Bytes of data of a git that fetches the repository's own branches, one in a process at a time,
+where `MOST_MEMORY` is too little: so much take some 20 million objects, or a file of a gigabyte."""
+
 REBUILD = 3600.0
 """Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
 
 MOST_TAGS = 2_000
 """Tags that a mirror holds as refs before they go; what looks need is fetched again."""
+
+
+def large_memory(limit: int | None) -> int:
+    """What one large fetch may take: half of what there is, and no less than others may.
+
+    Args:
+        limit: Bytes that all processes of the bot may have together; None where nobody says.
+    """
+    return LARGE_MEMORY if limit is None else max(MOST_MEMORY, limit // 2)
+
+
+_ONE_LARGE = threading.Lock()
+"""Held by the fetch that may take `LARGE_MEMORY`."""
 
 
 class DiskMirror:
@@ -79,6 +98,8 @@ class DiskMirror:
         folder: Where it stands; made when missing.
         url: For git over HTTP, without credentials.
         clock: For when a fetch began.
+        most_head_bytes: See `MOST_HEAD_BYTES`.
+        large_memory: See `LARGE_MEMORY`.
     """
 
     def __init__(
@@ -88,8 +109,10 @@ class DiskMirror:
         clock: Clock = SYSTEM,
         *,
         most_head_bytes: int = MOST_HEAD_BYTES,
+        large_memory: int = LARGE_MEMORY,
     ) -> None:
         self.folder = folder
+        self._large_memory = large_memory
         self._most_head_bytes = most_head_bytes
         self.url = url
         self._clock = clock
@@ -359,17 +382,15 @@ class DiskMirror:
         self._make()
         # What comes as a pack is one file, of whatever size; loose objects would be many.
         packed = {} if most_bytes is None else {"fetch.unpackLimit": "1", **ONE_AT_A_TIME}
-        try:
-            done = run(
-                self.folder,
-                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-                env={**authorised(self.url, credentials), **packed},
-                timeout=NETWORK_TIMEOUT,
-                file_bytes=most_bytes,
-            )
-        except GitSlowError:
+        done = self._run_fetch(credentials, arguments, packed, MOST_MEMORY, most_bytes)
+        if done.returncode and most_bytes is None and took_too_much_memory(done.stderr):
             upkeep.clear(self.folder)
-            raise
+            with _ONE_LARGE:
+                memory = self._large_memory
+                done = self._run_fetch(credentials, arguments, ONE_AT_A_TIME, memory, None)
+            if done.returncode and took_too_much_memory(done.stderr):
+                upkeep.clear(self.folder)
+                raise ObjectTooLargeError(large_push(memory))
         if done.returncode:
             # Git tells too little of why: what it had to end with is as large as it may be.
             left = upkeep.clear(self.folder)
@@ -377,6 +398,27 @@ class DiskMirror:
             if most_bytes is not None and (large or took_too_much_memory(done.stderr)):
                 raise ObjectTooLargeError(large_head(most_bytes))
             raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
+
+    def _run_fetch(
+        self,
+        credentials: str,
+        arguments: Sequence[str],
+        more: Mapping[str, str],
+        memory: int,
+        file_bytes: int | None,
+    ) -> subprocess.CompletedProcess[str]:
+        try:
+            return run(
+                self.folder,
+                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
+                env={**authorised(self.url, credentials), **more},
+                timeout=NETWORK_TIMEOUT,
+                file_bytes=file_bytes,
+                memory_bytes=memory,
+            )
+        except GitSlowError:
+            upkeep.clear(self.folder)
+            raise
 
     def _healthy(self) -> bool:
         if not (self.folder / "HEAD").exists():
@@ -435,10 +477,19 @@ class DiskMirrors:
             one of another forge.
         most_bytes: The least recently used ones are removed over this.
         clock: For when a fetch began.
+        large_memory: See `LARGE_MEMORY`.
     """
 
-    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        most_bytes: int = 20 * 1024**3,
+        clock: Clock = SYSTEM,
+        *,
+        large_memory: int = LARGE_MEMORY,
+    ) -> None:
         self._folder = folder
+        self._large_memory = large_memory
         self._clock = clock
         self._most = most_bytes
         self._mirrors: dict[RepositoryId, DiskMirror] = {}
@@ -447,7 +498,8 @@ class DiskMirrors:
         """The mirror of one repository."""
         mirror = self._mirrors.get(repository_id)
         if mirror is None or mirror.url != url:
-            mirror = DiskMirror(self._folder / f"{_name(repository_id)}.git", url, self._clock)
+            folder = self._folder / f"{_name(repository_id)}.git"
+            mirror = DiskMirror(folder, url, self._clock, large_memory=self._large_memory)
             self._mirrors[repository_id] = mirror
         return mirror
 
@@ -478,6 +530,13 @@ class DiskMirrors:
                 elif not upkeep.tidy(folder):
                     log.warning("mirror_out_of_shape", mirror=folder.name)
         return removed
+
+
+@contextmanager
+def own_mirrors(wanted: Path, limit: int | None) -> Iterator[DiskMirrors]:
+    """Mirrors in a folder that no other process uses; see `own_folder` and `large_memory`."""
+    with own_folder(wanted) as folder:
+        yield DiskMirrors(folder, large_memory=large_memory(limit))
 
 
 def _name(repository_id: RepositoryId) -> str:

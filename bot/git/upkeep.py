@@ -19,6 +19,12 @@ MOST_LOOSE = 27
 MOST_LOOSE_REFS = 1_000
 """Refs in files of their own: each is opened at each fetch."""
 
+_LEFT = ("pack/tmp_*", "pack/.tmp-*", "tmp_obj_*", "??/tmp_obj_*")
+"""Files that git writes and renames; large ones that come alone are loose from the start."""
+
+_REPACKING = {"pack.windowMemory": "64m"}
+"""Of each thread: git compares a file with ten others, and keeps all of them."""
+
 SECONDS = 60.0
 """For one mirror; nobody else fetches into it meanwhile."""
 
@@ -58,7 +64,7 @@ def clear(folder: Path) -> int:
         Bytes of the largest file of that; 0 for nothing.
     """
     largest = 0
-    for left in (*folder.glob("objects/pack/tmp_*"), *folder.glob("objects/pack/.tmp-*")):
+    for left in (each for kind in _LEFT for each in (folder / "objects").glob(kind)):
         with suppress(FileNotFoundError):
             largest = max(largest, left.stat().st_size)
         left.unlink(missing_ok=True)
@@ -79,7 +85,7 @@ def tidy(folder: Path, seconds: float = SECONDS) -> bool:
     # Packs twice as large as all smaller ones together stay as they are: large ones seldom move.
     for arguments in (["repack", "--geometric=2", "-d", "-q"], ["pack-refs", "--all", "--prune"]):
         try:
-            if run(folder, arguments, timeout=seconds).returncode:
+            if run(folder, arguments, env=_REPACKING, timeout=seconds).returncode:
                 return False
         except GitSlowError:
             return False

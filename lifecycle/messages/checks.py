@@ -106,6 +106,14 @@ def large_head(most: int) -> str:
     )
 
 
+def large_push(memory: int) -> str:
+    """Why a look ends at what was pushed to the repository itself."""
+    return (
+        f"What was pushed to the repository takes more than {memory // 1024**2} MiB of memory to"
+        " unpack. Remove the branch or tag that brings the large files."
+    )
+
+
 def not_looked_at_title(incident: str, said: str = "") -> str:
     """The same in one line, which is all that a commit status shows."""
     told = f": {said}" if said else f" (incident {incident})"

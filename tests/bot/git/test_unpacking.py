@@ -9,26 +9,42 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.mirror import DiskMirror
+from bot.git import mirror, upkeep
+from bot.git.mirror import LARGE_MEMORY, DiskMirror, large_memory
 from bot.git.port import ObjectTooLargeError
-from bot.git.process import MOST_MEMORY, environment, run, took_too_much_memory
+from bot.git.process import MOST_MEMORY, SAFE, environment, run, took_too_much_memory
 from bot.upstream import bounded
 from bot.upstream.bounded import GitCallLimits, TooMuchError
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 
 LARGE = 512 * 1024**2 - 4096
-"""As large as git reads into memory whole; what is larger it reads piece by piece."""
+"""What git makes room for before it reads how a file differs from another one."""
 
 
 def pack(size: int) -> bytes:
-    """A pack with one file that says it is so large; git makes room for it before it reads it."""
-    left, head = size >> 4, bytes([0x80 | 3 << 4 | size & 15])
-    while left:
-        more, left = left & 127, left >> 7
-        head += bytes([more | (0x80 if left else 0)])
-    body = b"PACK\0\0\0\2\0\0\0\1" + head + zlib.compress(bytes(1024))
+    """A pack with a file of a kilobyte, and one that says it is so large and made of that."""
+    base = zlib.compress(bytes(1024))
+    copied = bytes([0x80 | 0x20, 4]) * (size // 1024 if size < 10_000 else 1)  # a kilobyte each
+    delta = _varint(1024) + _varint(size) + copied
+    body = b"PACK\0\0\0\2\0\0\0\2" + _head(3, 1024) + base
+    body += _head(6, len(delta)) + bytes([len(_head(3, 1024) + base)]) + zlib.compress(delta)
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+def _head(kind: int, size: int) -> bytes:
+    """The kind of an object and its size."""
+    left, head = size >> 4, [kind << 4 | size & 15]
+    return bytes([head[0] | 0x80]) + _varint(left) if left else bytes(head)
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits in each byte, the last ones first."""
+    found = []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 @pytest.fixture
@@ -70,8 +86,8 @@ def test_what_anybody_proposes_takes_no_more_memory_than_it_may(
     """The short-cut tries again and again what ends for want of memory."""
     base = remote.commit({"a": b"1"}, ref="refs/heads/main")
     remote.commit({"a": b"2"}, base, ref="refs/pull/7/head")
-    mirror = DiskMirror(tmp_path / "bounded.git", remote.url, most_head_bytes=1024**2)
-    mirror.fetch(TOKEN)
+    bounded_mirror = DiskMirror(tmp_path / "bounded.git", remote.url, most_head_bytes=1024**2)
+    bounded_mirror.fetch(TOKEN)
 
     def sends(request: BaseHTTPRequestHandler, _: bytes) -> bool:
         if request.command != "POST":
@@ -87,7 +103,67 @@ def test_what_anybody_proposes_takes_no_more_memory_than_it_may(
 
     remote.protocol, remote.odd = False, sends
     with pytest.raises(ObjectTooLargeError, match="take too much memory to unpack"):
-        mirror.fetch_proposal(TOKEN, Ref("refs/pull/7/head"))
+        bounded_mirror.fetch_proposal(TOKEN, Ref("refs/pull/7/head"))
+
+
+MIB = 1024**2
+
+
+def test_what_is_pushed_takes_no_more_memory_than_it_may(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts: git takes what it wants for the repository's own branches, so that whoever may
+    push a file ends the bot; or the bound of forks holds for them, so that a large repository is
+    served no more."""
+    monkeypatch.setattr(mirror, "MOST_MEMORY", 20 * MIB)
+    monkeypatch.setitem(SAFE, "core.bigFileThreshold", "512m")  # one file in place of many objects
+    remote.commit({"a": bytes(24 * MIB)}, ref="refs/heads/main")
+    small = DiskMirror(tmp_path / "small.git", remote.url, large_memory=20 * MIB)
+
+    with pytest.raises(ObjectTooLargeError, match="more than 20 MiB of memory to unpack"):
+        small.fetch(TOKEN)
+    assert not list(small.folder.glob("objects/**/tmp_*"))
+
+    large = DiskMirror(tmp_path / "large.git", remote.url, large_memory=512 * MIB)
+    large.fetch(TOKEN)
+    with large.open() as git:
+        assert git.ref(Ref("refs/heads/main")) is not None
+
+
+def test_what_a_large_fetch_may_take_follows_what_there_is() -> None:
+    """The short-cut takes a number that is more than a small container has."""
+    assert [large_memory(limit) for limit in (None, 1024 * MIB, 8192 * MIB)] == [
+        LARGE_MEMORY,
+        MOST_MEMORY,
+        4096 * MIB,
+    ]
+
+
+def test_large_files_are_not_compared_with_one_another(tmp_path: Path) -> None:
+    """The short-cut lets git look for what ten files of 100 MB have in common: six of 200 MB took
+    1.4 GB to be put into one pack."""
+    run(tmp_path, ["init", "--quiet", "--bare", "."])
+    for number in range(3):
+        file = tmp_path / "file"
+        file.write_bytes(b"%d" % number + bytes(50 * MIB))
+        run(tmp_path, ["hash-object", "-w", str(file)])
+
+    packed = run(tmp_path, ["repack", "--geometric=2", "-d", "-q"], memory_bytes=36 * MIB)
+
+    assert (packed.returncode, packed.stderr) == (0, "")
+
+
+def test_what_a_git_left_that_was_ended_is_removed(tmp_path: Path) -> None:
+    """The short-cut removes packs alone: one large file comes loose, and what was written of it
+    stays on the disk for ever, each time."""
+    for left in ("pack/tmp_pack_x", "pack/.tmp-1-pack-x", "tmp_obj_x", "0a/tmp_obj_x"):
+        (tmp_path / "objects" / left).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "objects" / left).write_bytes(b"1234")
+    (tmp_path / "objects/0a/b").write_bytes(b"12345")
+
+    assert upkeep.clear(tmp_path) == 4
+
+    assert [f.name for f in tmp_path.rglob("*") if f.is_file()] == ["b"]
 
 
 def test_what_the_other_end_says_of_its_memory_is_not_ours() -> None:
