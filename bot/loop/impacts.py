@@ -30,7 +30,7 @@ from bot.store.port import Store
 from bot.store.values import ServedName
 from lifecycle import impact, impact_check, names
 from lifecycle.actions import Action, SetCheck
-from lifecycle.facts.checks import IMPACT, Status
+from lifecycle.facts.checks import IMPACT, PUBLISH, Status
 from lifecycle.facts.head import Facts
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import OF_PROPOSAL
@@ -49,6 +49,10 @@ MOVING: Final = 60.0
 
 ASKED_AGAIN: Final = 600.0
 """Seconds until it is asked again whether something uses a package: the index may be behind."""
+
+NOT_SHOWN: Final = 10.0
+"""Seconds until a head is looked at again whose `porchbot/publish` is not shown: a status that
+passes is alone in its pipeline then, and GitLab merges what waits for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,8 @@ class ImpactReconciler:
         if mode is ImpactMode.SKIP:
             return Rest()
         runs = {run.name: run for run in await served.forge.checks(pull.head)}
+        if not served.forge.checks_hold_text and not (PUBLISH in runs and runs[PUBLISH].ours):
+            return Rest(NOT_SHOWN)
         base, run = await _tip(served, pull.base_ref), runs.get(IMPACT)
         done = impact.is_done_for(run, pull.base_ref, mode)
         known = self._tried_at.get((served.id, str(pull.head))) == base

@@ -8,9 +8,10 @@ import pytest
 from bot.cli import dryrun
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import RunnerOptions
+from lifecycle.facts.checks import PUBLISH
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
-from tests.stories.calls import CHECK, CHECKS, PROPOSALS
+from tests.stories.calls import CHECK, CHECKS, PROPOSALS, TALK
 from tests.stories.conftest import TWO_BASES
 from tests.stories.killing import killed_at_one_call_more
 from tests.stories.people import wait_for
@@ -489,3 +490,22 @@ def test_the_command_line_says_what_the_check_says(
     broken = proposes(play, "people/broken", {".porchbot.yaml": "nonsense: 1\n"})
     with pytest.raises(CommandFailure, match=r"rules of its head cannot be read: .*nonsense"):
         dryrun.impact(f"acme/blueprints#{broken}", RunnerOptions(), maker=PipelineMaker)
+
+
+@pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+def test_it_is_put_into_no_pipeline_before_what_holds_a_merge_back(play: World) -> None:
+    """Fails when it goes out as soon as it is known: alone in its pipeline it lets GitLab merge,
+    where somebody set auto-merge before the look at the proposal came through."""
+    number = proposes(play, "guardrails", {".porchbot.yaml": denying(STRICTER)})
+    says(play, number)
+    play.rests()
+
+    play.forge.faults.fail(play.call(TALK), 502, times=None, caller=play.caller)
+    head = play.author.pushes("guardrails", {".porchbot.yaml": STRICTER})
+    play.wake(f"{play.name}:{play.repository.id}:impact:guardrails")
+    play.rests()
+    assert play.author.checks(head, number) == {}
+
+    play.forge.faults.clear()
+    says(play, number)
+    assert play.author.checks(head, number)[PUBLISH].conclusion is None
