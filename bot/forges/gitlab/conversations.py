@@ -4,15 +4,22 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.forges.gitlab import notes as reading
 from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import place
-from bot.forges.gitlab.fields import is_us
+from bot.forges.gitlab.fields import is_us, time
 from bot.forges.gitlab.http import Clients, JSONObject, call, failure
 from bot.forges.gitlab.merge_requests import MOST_SHOWN, MergeRequests
-from bot.forges.port import Conversation, ForgeMissingError, ForgeRefusedError, Repository
+from bot.forges.port import (
+    Conversation,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Repository,
+)
 from lifecycle.actions import Reaction
 from lifecycle.names import Sha
 
@@ -89,6 +96,12 @@ class Conversations(MergeRequests):
     async def _tell_unedited(self, doubtful: Sequence[JSONObject]) -> None:
         """Mark the notes that nobody ever edited: only GraphQL tells it, and once for each change.
 
+        It may be answered by a copy of the database that lags behind the one that REST was: what
+        that says of a note from before its change says nothing of the change.
+
+        Raises:
+            ForgeBusyError: It lags behind, or a part of the answer is an error.
+
         Source: https://docs.gitlab.com/api/graphql/reference/#note
         """
         last = {int(note["id"]): note for note in doubtful[-_MOST_ASKED:]}
@@ -98,11 +111,14 @@ class Conversations(MergeRequests):
                 f'n{number}: note(id: "gid://gitlab/Note/{number}") {{ lastEditedAt updatedAt }}'
                 for number in missing
             )
-            told = await self._graphql("read who edited comments", f"query {{ {asked} }}")
+            wanted = "read who edited comments"
+            told = await self._graphql(wanted, f"query {{ {asked} }}")
             for number in missing:
                 found = told.get(f"n{number}")
                 said = found if isinstance(found, dict) else {}
                 key = number, last[number]["updated_at"]
+                if "updatedAt" in said and time(said["updatedAt"]) < _second(time(key[1])):
+                    raise ForgeBusyError(wanted, f"what it tells of note {number} is older")
                 self._unedited[key] = said.get("lastEditedAt", "not told") is None
             while len(self._unedited) > MOST_SHOWN:
                 self._unedited.pop(next(iter(self._unedited)))
@@ -110,13 +126,20 @@ class Conversations(MergeRequests):
             note[talk.UNEDITED] = self._unedited.get((number, note["updated_at"]), False)
 
     async def _graphql(self, wanted: str, query: str) -> JSONObject:
-        """What GraphQL tells; nothing where it is not there, or not for us."""
+        """What GraphQL tells; nothing where it is not there, or not for us.
+
+        Raises:
+            ForgeBusyError: It tells a part: what is missing reads as null, which means something.
+        """
         address = f"{self._pool.url}/api/graphql"
         try:
             answer = await call(self._pool, wanted, "POST", address, body={"query": query})
         except ForgeRefusedError:
             return {}
-        told = answer.data.get("data") if isinstance(answer.data, dict) else None
+        data = answer.data if isinstance(answer.data, dict) else {}
+        told = data.get("data")
+        if told and data.get("errors"):
+            raise ForgeBusyError(wanted, "a part of its answer is an error")
         return told if isinstance(told, dict) else {}
 
     async def _reviewers(self, number: int) -> list[JSONObject]:
@@ -156,6 +179,11 @@ class Conversations(MergeRequests):
         answer = await self._ask(wanted, "POST", path, {"name": EMOJI[reaction]})
         if not answer.ok and _TAKEN not in answer.reason:
             raise failure(wanted, answer)
+
+
+def _second(at: datetime) -> datetime:
+    """GraphQL tells times to the second."""
+    return at.replace(microsecond=0)
 
 
 async def _none() -> list[JSONObject]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 
 from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import is_token, time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
-from bot.forges.gitlab.levels import DEVELOPER
+from bot.forges.gitlab.levels import DEVELOPER, of_member
 from bot.forges.gitlab.pages import pages
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
@@ -70,9 +71,12 @@ class People(Calls):
             return Role.NONE
         if str(found.get("state", "active")) != "active":
             return Role.NONE
-        level = int(found.get("access_level") or 0)
+        level = of_member(found, self._today())
         role = next((role for least, role in _ROLES if level >= least), Role.NONE)
         return role or await self._of_strangers()
+
+    def _today(self) -> date:
+        return self._pool.time.now().date()
 
     async def _is_machine(self, number: int) -> bool:
         """Whether an account is a token's or a service's; it is asked once, and stays what it is.
@@ -118,7 +122,7 @@ class People(Calls):
         try:
             async for each in pages(self._pool, wanted, f"/groups/{quoted(path)}/members"):
                 active = each.get("state", "active") == "active"
-                if active and int(each.get("access_level") or 0) >= DEVELOPER:
+                if active and of_member(each, self._today()) >= DEVELOPER:
                     found.add(str(each["username"]).lower())
         except ForgeMissingError:
             raise ForgeMissingError(wanted, f"there is no group {path}", ASK_OPERATOR) from None

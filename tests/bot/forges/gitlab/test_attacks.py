@@ -1,7 +1,7 @@
 """What others may write, name or break at GitLab, and what comes of it: nothing."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import BotIdentity, Forge, ForgeBusyError, ForgeMissingError
 from bot.loop.deliveries import DeliverySweep
 from lifecycle import boxes
+from lifecycle.access import Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import RENDER, Conclusion, Status
 from lifecycle.identity import RepositoryId
@@ -171,8 +172,69 @@ async def test_a_group_is_who_is_in_it_from_developer_on(wire: Wire) -> None:
     assert await (await _at(wire, "acme/pkg")).team("acme/leads") == {"ann", "mia"}
 
 
-def _member(login: str, level: int, state: str = "active") -> dict[str, object]:
-    return {"username": login, "access_level": level, "state": state}
+def _member(
+    login: str, level: int, state: str = "active", membership: str = "active", ends: str = ""
+) -> dict[str, object]:
+    told = {"membership_state": membership, "expires_at": ends or None}
+    return {"id": 3, "username": login, "access_level": level, "state": state, **told}
+
+
+TODAY = datetime.now(UTC).date()
+NO_MEMBERS: dict[str, tuple[str, str, str]] = {
+    "blocked": ("blocked", "active", ""),
+    "banned": ("banned", "active", ""),
+    "deactivated": ("deactivated", "active", ""),
+    "waits for a seat": ("active", "awaiting", ""),
+    "was one until today": ("active", "active", str(TODAY)),
+    "was one until last year": ("active", "active", str(TODAY - timedelta(days=400))),
+}
+
+
+@pytest.mark.parametrize("how", NO_MEMBERS)
+async def test_who_is_no_member_any_more_or_not_yet_may_do_nothing(wire: Wire, how: str) -> None:
+    """Short-cuts: the state of the account alone is read, and GitLab lists those who wait for a
+    seat, and until the night those whose membership has ended."""
+    told = _member("Eve", 50, *NO_MEMBERS[how])
+    wire.has("GET /users/3", {"id": 3, "username": "Eve", "bot": False})
+    wire.has("GET /projects/7/members/all/3", told)
+    ann = _member("Ann", 40, ends=str(TODAY + timedelta(days=2)))
+    wire.has("GET /groups/acme%2Fleads/members", [told, ann])
+    forge = await _at(wire, "acme/pkg")
+
+    assert await forge.role("eve", 3) is Role.NONE
+    assert await forge.team("acme/leads") == {"ann"}
+
+
+async def test_a_member_until_tomorrow_is_one_today(wire: Wire) -> None:
+    """The short-cut lets nobody in whose membership ends one day."""
+    wire.has("GET /users/3", {"id": 3, "username": "Ann", "bot": False})
+    ends = str(TODAY + timedelta(days=2))
+    wire.has("GET /projects/7/members/all/3", _member("Ann", 40, ends=ends))
+
+    assert await (await _at(wire, "acme/pkg")).role("ann", 3) is Role.MAINTAIN
+
+
+HALF: dict[str, dict[str, object]] = {
+    "an error in place of a field": {
+        "data": {"n5": {"lastEditedAt": None, "updatedAt": "2026-11-24T12:05:00Z"}},
+        "errors": [{"message": "timed out", "path": ["n5", "lastEditedAt"]}],
+    },
+    "a copy that lags behind": {
+        "data": {"n5": {"lastEditedAt": None, "updatedAt": "2026-11-24T12:00:00Z"}}
+    },
+}
+
+
+@pytest.mark.parametrize("how", HALF)
+async def test_half_of_what_graphql_tells_excuses_no_edit(wire: Wire, how: str) -> None:
+    """Short-cuts: null is read as "never", though an error stands beside it; or what a copy of the
+    database told of a note from before it was edited is taken for what is true of it now."""
+    wire.has("POST /forge/api/graphql", HALF[how])
+    forge = await _at(wire, "acme/net")
+    assert isinstance(forge, GitLab)
+
+    with pytest.raises(ForgeBusyError, match="read who edited comments"):
+        await forge._tell_unedited([note(5, "", updated_at="2026-11-24T12:05:00.250Z")])
 
 
 async def test_a_group_that_is_not_there_is_told_by_its_path(wire: Wire) -> None:
