@@ -318,9 +318,11 @@ class Person(ABC):
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
-            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_COUNT": "2",
             "GIT_CONFIG_KEY_0": "http.extraHeader",
             "GIT_CONFIG_VALUE_0": f"Authorization: Basic {secret}",
+            "GIT_CONFIG_KEY_1": "maintenance.auto",  # each fetch and commit would start it
+            "GIT_CONFIG_VALUE_1": "false",
         }
         done = subprocess.run(
             ["git", *arguments],
