@@ -16,7 +16,7 @@ from functools import cache
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.sandbox.api import Exchange
 from bot.sandbox.serve import SandboxForge
@@ -42,6 +42,9 @@ from tests.stories.world import (
     first_files,
     seconds_pass,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 @dataclass
@@ -69,6 +72,7 @@ class RealWorld(World):
     _process: "subprocess.Popen[bytes] | Forked | None" = None
     _change: threading.Condition = field(default_factory=threading.Condition)
     _changes: int = 0
+    _asked: "psycopg.Connection | None" = field(default=None, init=False)
 
     # --- the bot ---
 
@@ -107,6 +111,8 @@ class RealWorld(World):
         self._thread = None
         if self._process is not None:
             self.kill_bot()
+        if self._asked is not None:
+            self._asked.close()
         assert not self._failed, self._failed
 
     def start_bot_process(self, log: Path = Path(os.devnull), *, forked: bool = False) -> None:
@@ -221,36 +227,29 @@ class RealWorld(World):
 
     def rests(self) -> None:
         """Wait until no webhook is under way and no key has work that is due."""
-        import psycopg
 
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+        def quiet() -> bool | None:
+            # A look that ends while we ask may have written what is told a moment later.
+            before = self.forge.hooks.queued
+            if not self.forge.hooks.idle():
+                return None
+            ((due,),) = self.database(
+                "SELECT count(*) FROM work WHERE wanted > seen"
+                " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
+            )
+            told = self.forge.hooks.queued > before
+            return (due == 0 and not told) or None
 
-            def quiet() -> bool | None:
-                # A look that ends while we ask may have written what is told a moment later.
-                before = self.forge.hooks.queued
-                if not self.forge.hooks.idle():
-                    return None
-                row = db.execute(
-                    "SELECT count(*) FROM work WHERE wanted > seen"
-                    " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
-                ).fetchone()
-                told = self.forge.hooks.queued > before
-                return bool(row and row[0] == 0 and not told) or None
-
-            polled("the bot to rest", quiet, self.patience)
+        polled("the bot to rest", quiet, self.patience)
 
     def sweep(self, which: str = "") -> None:
         """Wake everything, or the sweep that is named, as its timer does."""
-        import psycopg
-
         key = f"{self.name}:app:{'sweep:' + which if which else 'installations'}"
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-            db.execute(
-                "INSERT INTO work (key) VALUES (%s)"
-                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()",
-                [key],
-            )
-            db.execute("NOTIFY porchbot_work")
+        self.database(
+            f"INSERT INTO work (key) VALUES ('{key}')"
+            " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()"
+        )
+        self.database("NOTIFY porchbot_work")
 
     def loses_database(self) -> None:
         """As `World` has it."""
@@ -270,12 +269,19 @@ class RealWorld(World):
         return [(action, detail) for action, detail in rows]
 
     def database(self, query: str) -> list[tuple[Any, ...]]:
-        """Ask the bot's database."""
+        """Ask the bot's database, over one connection until the bot ends or somebody ends it."""
         import psycopg
 
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-            cursor = db.execute(query.encode())
-            return list(cursor) if cursor.description else []
+        url = self.environment["DATABASE_URL"]
+        if self._asked is None or self._asked.closed:
+            self._asked = psycopg.connect(url, autocommit=True)
+        try:
+            cursor = self._asked.execute(query.encode())
+        except psycopg.OperationalError:
+            self._asked.close()
+            self._asked = psycopg.connect(url, autocommit=True)
+            cursor = self._asked.execute(query.encode())
+        return list(cursor) if cursor.description else []
 
     def leases_end(self) -> None:
         """Let the leases of a killed bot end now, as they do after some seconds."""
