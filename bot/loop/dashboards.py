@@ -1,15 +1,16 @@
 """The keys of dashboards: what a repository's dashboard issue tells is put together and written.
 
-It costs a request for every hundred open proposals and one for the issue, so it is neither written
-at once nor often: what happens within `GATHER` seconds is told together, and the next look comes
-`PACE` seconds after the last. What is told at once all the same, such as a thaw, has consequences
-that show a little later: they are told after `GATHER` seconds as well. What it tells of revisions
-and waits is the index's, which never decides anything.
+It costs a request for every hundred open proposals, one for the issue and a fetch, so it is
+neither written at once nor often: what happens within `GATHER` seconds is told together, and the
+next look comes `PACE` seconds after the last. What is told at once all the same, such as a thaw,
+has consequences that show a little later: they are told after `GATHER` seconds as well. What it
+tells of revisions and waits is the index's, which never decides anything.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +19,7 @@ import structlog
 
 from bot import config, keys
 from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
-from bot.git.port import History
+from bot.git.port import BRANCHES, GitBusyError, History
 from bot.look import rules
 from bot.loop import branches, discovering, rolling_back
 from bot.loop.dry_merges import DryMerges
@@ -123,6 +124,10 @@ class DashboardHandler:
             served: Where.
             heard: Boxes that deliveries told of.
         """
+        # Branches as this process fetched them last may be old: another replica looked at what
+        # came. Where git is away these will do: what is frozen is told in any case.
+        with suppress(GitBusyError):
+            await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic() - GATHER)
         frozen, now = await served.freezes.recall(), served.clock.now()
         standing = timing.standing_freezes(frozen, now)
         around = self._serving.around

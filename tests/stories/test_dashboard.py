@@ -169,3 +169,18 @@ def test_what_is_frozen_is_written_though_nothing_there_can_be_answered(stage: W
 
     stage.approver.says(number, "/freeze incident")
     shows(stage, "`approver` froze everything: incident")
+
+
+def test_it_tells_of_branches_as_they_are_now(stage: World) -> None:
+    """The short-cut reads branches as its own process fetched them last: of two replicas each tells
+    something else, and the text changes at every look until both have swept."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    stage.rests()
+
+    stage.forge.faults.hooks.drop(times=None)
+    stage.author.pushes("drafts/net/new/w", package("net/new"))
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
+
+    assert "Drafts (1)" in shows(stage, "drafts/net/new/w")
