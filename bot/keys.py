@@ -220,6 +220,11 @@ def place_of(key: str) -> str:
     return ":".join(key.split(":", 2)[:2])
 
 
+def forge_named(key: str) -> str:
+    """The forge that a key is of, from its text."""
+    return key.partition(":")[0]
+
+
 def parse(text: str) -> Key:
     """Read a key back from its text; the inverse of `str(key)`.
 

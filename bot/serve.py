@@ -272,7 +272,7 @@ async def running(
             worker = Worker(store, controller.work, name, clock=clock)
             checks["worker"] = ReadinessCheck(worker.check, 1)
             loops += [
-                group.create_task(worker.run(settings.workers)),
+                group.create_task(worker.run(settings.workers, len(served))),
                 group.create_task(
                     tidying.sweep(
                         store,

@@ -164,13 +164,14 @@ class Worker:
         self._asked = -inf
         self.aside = 0
 
-    async def run(self, workers: int = 4) -> None:
+    async def run(self, workers: int = 4, forges: int = 1) -> None:
         """Work until cancelled; then let looks end, and give back what does not.
 
         Args:
             workers: Most keys of one repository at a time; one more is looked at of another.
+            forges: How many are served: for each further one there is one more.
         """
-        self._most = workers + 1
+        self._most = workers + forges
         room, self._scheduling = asyncio.Semaphore(self._most), FairScheduling(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:

@@ -78,6 +78,7 @@ WHERE key = (
   WHERE wanted > seen AND due <= now()
     AND {free}
     AND (held IS NULL OR held <= now())
+    AND split_part(key, ':', 1) <> ALL (%(full)s::text[])
     AND ({place}) <> ALL (%(full)s::text[])
   ORDER BY coalesce((%(ranks)s::jsonb -> ({place}))::int, 0), priority DESC, due, key
   LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -161,6 +162,7 @@ NEXT_DUE = (
 SELECT extract(epoch FROM min(
   GREATEST(due, coalesce(held, due), coalesce(lease, due))) - now())
 FROM work WHERE wanted > seen AND ({place}) <> ALL (%(full)s::text[])
+  AND split_part(key, ':', 1) <> ALL (%(full)s::text[])
 """)
     .format(place=_PLACE)
     .as_string()

@@ -426,7 +426,8 @@ class SchedulingOrder:
 
     Attributes:
         ranks: Place to how much it has had lately; lower goes first, and who is not named has 0.
-        full: Places that have as much as one may have at a time: nothing of them is taken.
+        full: Places, and names of forges, that have as much as one may have at a time: nothing of
+            them is taken.
     """
 
     ranks: Mapping[str, int] = field(default_factory=dict)

@@ -440,6 +440,15 @@ async def test_of_who_has_enough_nothing_is_taken_nor_waited_for(stored: Stored)
     assert await queue.next_due() == 0
 
 
+async def test_of_a_forge_that_has_enough_nothing_is_taken_nor_waited_for(stored: Stored) -> None:
+    """The short-cut compares places alone."""
+    queue, order = stored.store.queue, SchedulingOrder(full=frozenset({GITHUB}))
+    await queue.wake(KEY)
+
+    assert (await queue.take("one", order=order), await queue.next_due(order)) == (None, None)
+    assert await queue.take("two", order=SchedulingOrder(full=frozenset({"gitlab"}))) is not None
+
+
 async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> None:
     """The short-cut counts rows: those at rest, and those that wait, would be work to do."""
     queue = stored.store.queue

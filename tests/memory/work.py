@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
-from bot.keys import BaseKey, Key, parse, place_of
+from bot.keys import BaseKey, Key, forge_named, parse, place_of
 from bot.store.hints import MOST_PRESSED, MOST_TRACES, NOTHING, Hint, HintJSON, traced
 from bot.store.values import (
     KEPT_DAYS,
@@ -133,7 +133,7 @@ class MemoryQueue:
             and r.is_wanted
             and self._opens(r, silent) <= now
             and k not in self.passed_over
-            and not (full and place_of(k) in full)
+            and not (full and (place_of(k) in full or forge_named(k) in full))
         ]
         if not ready:
             return None
@@ -224,7 +224,7 @@ class MemoryQueue:
         full = order.full
         wanted = ((k, r) for k, r in self.rows.items() if r.wanted > r.seen)
         opens = min(
-            (r.opens for k, r in wanted if not (full and place_of(k) in full)), default=None
+            (r.opens for k, r in wanted if not {place_of(k), forge_named(k)} & full), default=None
         )
         return None if opens is None else max(0.0, opens - self._statements.seconds())
 

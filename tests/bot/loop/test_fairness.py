@@ -10,6 +10,7 @@ from bot.loop.work import Result, Settled, Worker, WorkItem
 from bot.store.hints import NOTHING
 from bot.store.values import SchedulingOrder
 from bot.tasks import end
+from lifecycle.identity import RepositoryId
 from tests.ids import on_github
 from tests.memory.store import MemoryStore
 
@@ -44,6 +45,47 @@ def test_who_has_as_many_as_it_may_is_full_until_one_ends() -> None:
     assert scheduling.now().full == frozenset()
     scheduling.ended(two)
     assert scheduling.now() == SchedulingOrder({"github:1": 1})
+
+
+def test_a_forge_is_full_with_one_more_than_a_repository_may_have() -> None:
+    """The short-cut counts repositories alone: three of one forge fill all places."""
+    scheduling = FairScheduling(2)
+    keys = [str(PullKey(RepositoryId("slow", number), 1)) for number in range(3)]
+    for key in keys:
+        scheduling.began(key)
+    assert scheduling.now().full == frozenset({"slow"})
+
+    assert scheduling.ended(keys[0])
+    assert scheduling.now().full == frozenset()
+
+
+async def test_a_forge_that_is_slow_holds_up_no_other() -> None:
+    """The short-cut gives all places to whose key is due: a forge whose answers take a minute each
+    holds them for hours, with keys of as many repositories as there are places."""
+    store, here = MemoryStore(), asyncio.Event()
+    for number in range(10):
+        await store.queue.wake(PullKey(RepositoryId("slow", number), 1))
+    at_once = 0
+
+    async def look(work: WorkItem) -> Result:
+        nonlocal at_once
+        if work.key != PullKey(on_github(1), 1):
+            at_once += 1
+            await asyncio.Event().wait()
+        here.set()
+        return Settled()
+
+    working = asyncio.create_task(Worker(store, look, "one").run(2, forges=2))
+    while at_once < 3:
+        await asyncio.sleep(0)
+    await store.queue.wake(PullKey(on_github(1), 1))
+    try:
+        async with asyncio.timeout(10):
+            await here.wait()
+    finally:
+        await end([working])
+
+    assert at_once == 3
 
 
 def test_what_is_remembered_is_bounded() -> None:
