@@ -11,13 +11,13 @@ them, tests take less of the processor, since addresses in them are found with f
 import ctypes
 import os
 import re
-from collections.abc import Callable, Generator
-from functools import partial
+from collections.abc import Generator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadScopeScheduling
 
 ABOUT = (
@@ -143,16 +143,14 @@ def _into_huge_pages() -> None:
             advise(page, _HUGE, _COLLAPSE)
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """In a process of tests: send two messages a test in place of six, which nobody reads."""
-    for plugin in session.config.pluginmanager.get_plugins():
-        if type(plugin).__name__ == "WorkerInteractor":  # execnet makes a class of its source
-            plugin.sendevent = partial(_send_what_is_read, plugin.sendevent)
+if "PYTEST_XDIST_WORKER" in os.environ:
 
+    def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test, and tell what somebody reads: two messages a test in place of six.
 
-def _send_what_is_read(send: Callable[..., None], name: str, **event: Any) -> None:
-    """Leave out that a test begins and ends, and that setting up and taking down passed."""
-    report = event.get("data", {}) if name == "testreport" else {}
-    passed = report.get("outcome") == "passed" and report.get("when") != "call"
-    if name not in {"logstart", "logfinish"} and not passed:
-        send(name, **event)
+        Nobody reads that a test begins and ends, nor that setting up and taking down passed.
+        """
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if report.when == "call" or not report.passed:
+                item.ihook.pytest_runtest_logreport(report=report)
+        return True
