@@ -170,9 +170,10 @@ def test_a_circle_of_redirections_has_an_end(forge: str) -> None:
     assert len(asked) <= 1 + github.MOST_MOVES
 
 
-def test_what_github_has_not_ready_is_asked_for_later() -> None:
+def test_what_github_has_not_ready_is_asked_for_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut leaves it to the client, which sleeps and asks again for as long as its stack
     is deep: a quarter of an hour for one request."""
+    monkeypatch.setattr("github.Consts.PROCESSING_202_WAIT_TIME", 0)
     found, asked = asked_of("github", answer(b"{}", "Connection: close", status="202 Accepted"))
 
     assert isinstance(found, ForgeBusyError)
