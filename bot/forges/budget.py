@@ -321,9 +321,8 @@ class Account:
 
     def _order(self, waiting: _Waiting) -> tuple[bool, int, float, int]:
         """Who had little lately goes first: an idle repository waits for none that is busy."""
-        kept = not self._use(waiting.asker.place).is_little
-        turn = self._use(waiting.asker.place).turn
-        return (kept, waiting.asker.urgency, turn, waiting.number)
+        use = self._use(waiting.asker.place)
+        return (not use.is_little, waiting.asker.urgency, use.turn, waiting.number)
 
     def _granted(self, together: Sequence[_Waiting]) -> None:
         for waiting in together:
