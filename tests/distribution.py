@@ -4,16 +4,11 @@ Coverage of `cadlib` and `lifecycle` is measured in one process, which has the t
 the stories that run most of what those do not. Instrumented code takes an eighth longer, so the
 other processes go without. They get whole modules, so that what a module sets up is set up once.
 
-What was imported and collected lives to the end: some 300 MB. In huge pages, where the kernel has
-them, tests take less of the processor, since addresses in them are found with fewer steps.
 """
 
-import ctypes
 import os
-import re
 from collections.abc import Generator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,12 +48,6 @@ MEASURED = "measured tests"
 
 MEASURING = "gw0"
 """The process that gets it."""
-
-_HUGE = 2 << 20
-_COLLAPSE = 25  # MADV_COLLAPSE
-_OWN_MEMORY = re.compile(
-    r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) rw-p 0+ 00:00 0 *(?:\[heap\])?$", re.MULTILINE
-)
 
 if os.environ.get("PYTEST_XDIST_WORKER", MEASURING) != MEASURING:
     os.environ.pop("SLIPCOVER_ENABLED", None)  # before its plugin looks: this one is imported first
@@ -122,25 +111,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     units = {item: unit(item.nodeid) for item in items}
     long = {units[item] for item in items if item.get_closest_marker("long") is not None}
     items.sort(key=lambda i: (units[i] not in long, not units[i].startswith("tests/stories/")))
-
-
-def pytest_collection_finish() -> None:
-    """In a process of tests: move what is there so far into huge pages."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        _into_huge_pages()
-
-
-def _into_huge_pages() -> None:
-    """Ask the kernel to join the pages of our own memory; where it cannot, nothing changes."""
-    advise = getattr(ctypes.CDLL(None), "madvise", None)  # Linux 6.1 and newer
-    if advise is None or not Path("/proc/self/maps").exists():
-        return
-    advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    maps = Path("/proc/self/maps").read_text("utf-8")
-    for mapping in _OWN_MEMORY.finditer(maps):
-        start, end = (int(mapping[name], 16) for name in ("start", "end"))
-        for page in range(-(-start // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
-            advise(page, _HUGE, _COLLAPSE)
 
 
 if "PYTEST_XDIST_WORKER" in os.environ:
