@@ -9,6 +9,7 @@ from gitlab.v4.objects import ProjectMergeRequest
 
 from bot.sandbox.records.gitlab import PREMIUM, AccessLevel, Allowance, ProtectedRef
 from tests.bot.sandbox.gitlab.conftest import Hub, refusal
+from tests.stories.world import seconds_pass
 
 
 def _merge(mr: ProjectMergeRequest, **wish: object) -> tuple[int | None, object]:
@@ -53,6 +54,7 @@ def test_refuses_what_cannot_be_opened(hub: Hub) -> None:
 
 def test_lists_by_every_filter(hub: Hub) -> None:
     first, second = hub.merge_request(), hub.merge_request("other", title="Draft: later")
+    seconds_pass(hub.forge, 2)  # what happens in one second is told in the order of numbers
     hub.project("ann").mergerequests.update(1, {"state_event": "close"})
     found = hub.project("ann").mergerequests.list
 
@@ -64,7 +66,8 @@ def test_lists_by_every_filter(hub: Hub) -> None:
     assert iids(state="opened") == [2]
     assert iids(source_branch="change") == [1]
     assert iids(target_branch="elsewhere") == []
-    assert iids(order_by="updated_at", sort="asc") == [1, 2]
+    assert iids(order_by="updated_at", sort="asc") == [2, 1]
+    assert iids(order_by="updated_at", sort="desc") == [1, 2]
     assert iids(updated_after="2999-01-01T00:00:00Z") == []
     assert iids(wip="yes") == [2]
     assert iids(author_username="ben") == []
