@@ -137,6 +137,13 @@ UNSURE: dict[str, str] = {
     "front matter": "---\n\n/approve\n\n---\nhello",
     "front matter in TOML": "+++\n/approve\n+++",
     "front matter in JSON, with blanks": "\n;;; json\n/approve\n;;; \n",
+    "front matter that dots end": "---\na: b\n\n/approve\n\n...\nhello",
+    "after front matter that opens and ends code": "---\n````\n```\n````\n---\n/approve",
+    "a quote after one in front matter": "---\n>>>\n---\nno\n\n>>>\n/approve\n>>>",
+    "a quote after one in a list": "1. a\n   >>>\n\nno\n>>>\n/approve\n>>>",
+    "a quote that ends two ways": ">>>>\n>>>\nno\n>>>>\n/approve\n>>>",
+    "an alert of several lines": ">>> [!warning] Never\n\n/approve\n\n>>>",
+    "a quote after an alert": ">>> [!NOTE]\nno\n>>>\nwell\n>>>\n/approve",
 }
 
 
