@@ -378,7 +378,7 @@ def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         return _say(facts, one) if told and not p.place.closed else []
     match p.stage:
         case Stage.DRAFT:
-            return _say(facts, one)
+            return [*_dequeue(p), *_say(facts, one)]
         case Stage.PROPOSED:
             if not one.judgement.holds:
                 return [*_dequeue(p), *_say(facts, one)]

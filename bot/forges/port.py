@@ -276,6 +276,7 @@ class Conversation:
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
         in_queue: It is in the merge queue of its base branch.
+        enqueued: The forge says that we put it there.
         decision: What native reviews come to for the rules of the base branch; None where these ask
             for none.
         readied: Who made it ready for review last; None for nobody and for us, and while it is a
@@ -291,6 +292,7 @@ class Conversation:
     base_at: datetime | None
     changes: tuple[HeadChange, ...] | None
     in_queue: bool = False
+    enqueued: bool = False
     suggested: frozenset[Sha] = frozenset()
     decision: ReviewDecision | None = None
     readied: ReadyForReview | None = None

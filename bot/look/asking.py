@@ -145,8 +145,13 @@ class HeadStateReader:
         """Tell how the checks of others stand, and why the forge did not merge."""
         me, pull = self._repository.id, state.pull
         outside = await self._outside(state, head, policy)
-        queued, in_queue = state.queued, state.conversation.in_queue
-        merging = Merging(queued=queued, in_queue=in_queue, outside=outside)
+        said_of = state.conversation
+        merging = Merging(
+            queued=state.queued,
+            in_queue=said_of.in_queue,
+            enqueued=said_of.enqueued,
+            outside=outside,
+        )
         if pull.open and not pull.draft:
             merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:

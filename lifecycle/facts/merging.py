@@ -86,7 +86,7 @@ class Merging:
         enforced: The base branch requires `porchbot/publish`; None where that was not asked.
         queued: The base branch's publishing knows that this proposal waits for it.
         in_queue: It is in the merge queue of the base branch.
-        enqueued: We put it there, at this head and onto this base.
+        enqueued: We put it there.
         wait: Why the forge did not make the last merge of this head onto this base, or the tags of
             a merge result; None where it was not asked, or may be asked again.
     """

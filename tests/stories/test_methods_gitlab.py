@@ -3,13 +3,15 @@
 Only GitLab has these: a merge commit always, only onto what is newest, or none at all.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE
 from tests.stories.gitlab_people import GitLabPerson
 from tests.stories.people import wait_for
 from tests.stories.test_races import extra
-from tests.stories.world import World, package
+from tests.stories.world import World, minutes_pass, package
 
 pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
 
@@ -48,6 +50,25 @@ def test_each_way_of_merging_publishes_what_was_approved(play: World, method: st
     assert parents == ([1, 1] if method == FAST_FORWARD else [2, 2])
     if method != "merge":
         assert author.commit(tags[1]).parents[0] == tags[0]
+    assert play.failing() == []
+
+
+def test_a_project_that_squashes_every_merge_has_what_was_approved_squashed(play: World) -> None:
+    """The short-cut asks for no squash, which such a project refuses for ever."""
+    author, approver = play.author, play.approver
+    _set(play, squash_option="always")
+    number = play.proposes("drafts/net/a/x", package("net/a"))
+    author.pushes("drafts/net/a/x", {"net/a/more.yaml": MORE})
+    author.waits_for_summary(number, "approv")
+    play.rests()
+    approver.says(number, "/approve")
+    tag = author.waits_for_tag("net/a/v1")
+    play.rests()
+
+    assert author.pull(number).merged
+    squashed = author.commit(tag).parents[1]
+    assert len(author.commit(squashed).parents) == 1
+    assert author.reads("net/a/more.yaml", ref=tag)
     assert play.failing() == []
 
 
@@ -119,31 +140,81 @@ def test_a_merge_train_merges_what_was_approved_and_nothing_that_is_held(play: W
     play.forge.state.data.gitlab.tier = PREMIUM
     _set(play, merge_trains_enabled=True, merge_pipelines_enabled=True)
     numbers = [play.proposes(f"drafts/net/{each}/x", package(f"net/{each}")) for each in "abc"]
-    owner, place = _owner(play).client(), f"/projects/{play.repository.id}/merge_trains/main"
-
-    def cars() -> dict[int, str]:
-        """Number of each merge request on the train to what its merge would make."""
-        listed = owner.http_list(place, {"scope": "active", "sort": "asc"}, get_all=True)
-        return {each["merge_request"]["iid"]: each["pipeline"]["sha"] for each in listed}
-
     for number in numbers:
         approver.says(number, "/approve")
-        wait_for("it to be on the train", lambda n=number: n in cars() or None)  # type: ignore[misc]
+        wait_for("it to be on the train", lambda n=number: n in _cars(play) or None)  # type: ignore[misc]
     play.rests()
-    assert list(cars()) == numbers
+    assert list(_cars(play)) == numbers
     assert not author.tags()
 
     first, held, last = numbers
     approver.says(held, "/hold")
-    wait_for("it to leave the train", lambda: list(cars()) == [first, last] or None)
+    wait_for("it to leave the train", lambda: list(_cars(play)) == [first, last] or None)
     for number in (first, last):
-        play.owner.reports(cars()[number], "ci")
+        play.owner.reports(_cars(play)[number], "ci")
     for name in "ac":
         author.waits_for_tag(f"net/{name}/v1")
     play.rests()
 
     assert [author.pull(number).merged for number in numbers] == [True, False, True]
     assert sorted(author.tags()) == ["net/a/v1", "net/c/v1"]
+    assert play.failing() == []
+
+
+def _cars(play: World) -> dict[int, str]:
+    """Number of each merge request on the train to what its merge would make."""
+    place = f"/projects/{play.repository.id}/merge_trains/main"
+    query = {"scope": "active", "sort": "asc"}
+    listed = _owner(play).client().http_list(place, query, get_all=True)
+    return {each["merge_request"]["iid"]: each["pipeline"]["sha"] for each in listed}
+
+
+def _drafts(play: World, number: int) -> None:
+    play.author.rewrites(number, title="Draft: not yet", body="")
+
+
+def _holds(play: World, number: int) -> None:
+    play.approver.says(number, "/hold")
+
+
+def _takes_back(play: World, number: int) -> None:
+    play.approver.says(number, "/unapprove")
+
+
+@pytest.mark.parametrize("change", [_drafts, _holds, _takes_back])
+def test_what_is_not_to_be_merged_any_more_leaves_the_train_however_long_it_was_there(
+    play: World, change: Callable[[World, int], None]
+) -> None:
+    """Short-cuts refused: a draft is left to GitLab, which drops it once it would merge it; what
+    the bot put on the train is no more its own once what stood before it is merged."""
+    author, approver = play.author, play.approver
+    play.forge.state.data.gitlab.tier = PREMIUM
+    _set(play, merge_trains_enabled=True, merge_pipelines_enabled=True)
+    numbers = [play.proposes(f"drafts/net/{each}/x", package(f"net/{each}")) for each in "ab"]
+    for number in numbers:
+        approver.says(number, "/approve")
+        wait_for("it to be on the train", lambda n=number: n in _cars(play) or None)  # type: ignore[misc]
+    first, second = numbers
+    minutes_pass(play, 2)
+    play.owner.reports(_cars(play)[first], "ci")
+    author.waits_for_tag("net/a/v1")
+    play.rests()
+    assert list(_cars(play)) == [second]
+
+    change(play, second)
+    wait_for("it to leave the train", lambda: not _cars(play) or None)
+    play.rests()
+    assert not _cars(play)
+    assert not author.pull(second).merged
+    assert sorted(author.tags()) == ["net/a/v1"]
+    if change is _drafts:
+        author.makes_ready(second)
+    else:
+        approver.says(second, "/unhold" if change is _holds else "/approve")
+    wait_for("it to be on the train again", lambda: second in _cars(play) or None)
+    play.rests()
+    play.owner.reports(_cars(play)[second], "ci")
+    author.waits_for_tag("net/b/v1")
     assert play.failing() == []
 
 

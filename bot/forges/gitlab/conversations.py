@@ -55,6 +55,7 @@ class Conversations(MergeRequests):
         self._at_lines: dict[int, str] = {}
         self._unedited: dict[tuple[int, str], bool] = {}
         self._trains = False  # what merges by itself is on one only where the project has them
+        self._squashes = False  # every merge, and GitLab refuses who does not ask for it
 
     async def conversation(self, number: int) -> Conversation:
         """Notes and approvals; reviewers where there are any, versions where they changed."""
@@ -83,6 +84,7 @@ class Conversations(MergeRequests):
             base_at=talk.based_at(notes),
             changes=talk.changes(versions),
             in_queue=shown.queued and self._trains,
+            enqueued=shown.queued_by_us and self._trains,
             suggested=talk.suggested(notes, me, self._access.seals),
             decision=talk.decision(approvals),
             readied=None if shown.draft else talk.readied(notes, me),

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import Calls, Query
-from bot.forges.gitlab.fields import person, time
+from bot.forges.gitlab.fields import is_us, person, time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.port import (
     BotIdentity,
@@ -52,6 +52,7 @@ class Shown:
         reviewed: Somebody was asked for a review, or gave one.
         resolved: No thread that blocks is open.
         queued: It is merged when its pipeline, or its merge train, is through.
+        queued_by_us: That was asked for by us.
         draft: It is a draft.
     """
 
@@ -64,6 +65,7 @@ class Shown:
     reviewed: bool
     resolved: bool
     queued: bool
+    queued_by_us: bool
     draft: bool
 
 
@@ -246,6 +248,7 @@ class MergeRequests(Calls):
 
     def _keep(self, data: JSONObject, me: BotIdentity) -> ListedProposal:
         found = listed(data, me)
+        queued = bool(data.get("merge_when_pipeline_succeeds"))
         self._shown.pop(found.number, None)
         self._shown[found.number] = Shown(
             number=found.number,
@@ -256,7 +259,8 @@ class MergeRequests(Calls):
             opened_at=time(data["created_at"]),
             reviewed=bool(data.get("reviewers")),
             resolved=bool(data.get("blocking_discussions_resolved", True)),
-            queued=bool(data.get("merge_when_pipeline_succeeds")),
+            queued=queued,
+            queued_by_us=queued and is_us(data.get("merge_user"), me),
             draft=found.draft,
         )
         if found.open and found.head:

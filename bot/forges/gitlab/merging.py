@@ -78,9 +78,11 @@ class Merges(StatusChecks):
     ) -> MergeResult:
         """Merge only while the head is `head`.
 
-        How commits are brought in is the project's setting; only whether they are squashed is ours.
+        How commits are brought in is the project's setting; only whether they are squashed is ours,
+        where that leaves it open.
         """
-        text, squash = f"{title}\n\n{message}".rstrip(), method is MergeMethod.SQUASH
+        text = f"{title}\n\n{message}".rstrip()
+        squash = method is MergeMethod.SQUASH or self._squashes
         body: JSONObject = {
             "sha": head,
             "squash": squash,
@@ -134,15 +136,21 @@ class Merges(StatusChecks):
     async def enqueue(self, number: int, head: Sha) -> MergeResult:
         """Put it on the merge train; Premium.
 
+        While GitLab works out whether it can be merged, it may answer 201 and do nothing: what it
+        answers is the train, and only who is on it was put there.
+
         Source: https://docs.gitlab.com/api/merge_trains/#add-a-merge-request-to-a-merge-train
         """
-        path = f"/merge_trains{place(number)}"
-        answer = await self._ask("put on the merge train", "POST", path, {"sha": head})
-        if answer.ok or (answer.status == 409 and "already" in answer.reason.lower()):
+        path, body = f"/merge_trains{place(number)}", JSONObject(sha=head)
+        if self._squashes:
+            body["squash"] = True
+        answer = await self._ask("put on the merge train", "POST", path, body)
+        there = answer.status == 202 or (answer.ok and _is_on(answer.data, number))
+        if there or (answer.status == 409 and "already" in answer.reason.lower()):
             return MergeResult(queued=True)
         if answer.status in {401, 403}:
             return MergeResult(MergeObstacle.PERMISSION, answer.reason)
-        if answer.status not in {400, *_NOT_MERGED}:
+        if not answer.ok and answer.status not in {400, *_NOT_MERGED}:
             raise failure("put on the merge train", answer)
         found = await self._why(number, head, answer)
         return found if found.obstacle else MergeResult(queued=True)
@@ -197,6 +205,10 @@ class Merges(StatusChecks):
             if not branches or branch in branches
         )
         return max(numbers, default=0)
+
+
+def _is_on(train: object, number: int) -> bool:
+    return not isinstance(train, list) or any(_number(car) == number for car in train)
 
 
 def _number(car: JSONObject) -> int:

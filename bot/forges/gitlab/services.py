@@ -43,6 +43,7 @@ class ServiceChecks(Threads):
     async def _project(self) -> JSONObject:
         found: JSONObject = await self._get("read the project", "")
         self._trains = bool(found.get("merge_trains_enabled"))
+        self._squashes = found.get("squash_option") == "always"
         self._has_services = _BINDING in found
         self._binds = bool(found.get(_BINDING))
         return found

@@ -217,7 +217,7 @@ def _merge_request(state: ForgeState, links: Links, mr: MergeRequest) -> Json:
         "merge_params": {"force_remove_source_branch": str(int(mr.remove_source))},
         "merge_status": merge_status.merge_status(state, mr),
         "merge_user_id": mr.merged_by.id if mr.merged_by else None,
-        "merge_when_pipeline_succeeds": mr.auto_merge is not None,
+        "merge_when_pipeline_succeeds": mr.order is not None,
         "source_branch": mr.head_ref,
         "source_project_id": mr.head_repo.id if mr.head_repo else None,
         "state_id": _STATE_IDS[mr.word],

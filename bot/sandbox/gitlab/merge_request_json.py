@@ -65,7 +65,7 @@ def merge_request(
         "imported_from": "none",
         "work_in_progress": mr.draft,
         "milestone": None,
-        "merge_when_pipeline_succeeds": mr.auto_merge is not None,
+        "merge_when_pipeline_succeeds": mr.order is not None,
         "merge_status": merge_status.merge_status(state, mr),
         "detailed_merge_status": merge_status.detailed(state, mr),
         "merge_after": None,
@@ -303,4 +303,4 @@ def tasks(thread: Thread) -> Json:
 
 
 def _auto_user(mr: MergeRequest) -> User | None:
-    return mr.auto_merge.user if mr.auto_merge else None
+    return mr.order.user if mr.order else None

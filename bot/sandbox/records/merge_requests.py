@@ -160,6 +160,11 @@ class MergeRequest(Pull):
             return "merged"
         return "opened" if self.state == "open" else "closed"
 
+    @property
+    def order(self) -> AutoMerge | None:
+        """The merge that is to be made later: by itself, or by a train."""
+        return self.car.order if self.car else self.auto_merge
+
     def approved_by(self, user: User) -> bool:
         """Whether somebody's approval stands."""
         return any(approval.user is user for approval in self.approvals)

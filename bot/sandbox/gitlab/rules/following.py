@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bot.sandbox import refnames
 from bot.sandbox.git import history
-from bot.sandbox.gitlab.rules import approvals, merge_requests, threads, trains
+from bot.sandbox.gitlab.rules import approvals, merge_requests, scheduled, threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.refs import RefChange
@@ -64,17 +64,7 @@ def _source_moved(state: Context, mr: MergeRequest, change: RefChange, actor: Us
     for user_id, review in list(mr.reviews_by.items()):
         if review.state == "reviewed":
             del mr.reviews_by[user_id]
-    if mr.auto_merge is not None:
-        mr.auto_merge = None
-        threads.system(
-            state,
-            mr,
-            actor,
-            "aborted the automatic merge because source branch was updated",
-            "merge",
-        )
-    if mr.car is not None:
-        trains.leave(state, mr, actor, "because source branch was updated")
+    scheduled.give_up(state, mr, actor, "source branch was updated")
     approvals.pushed(state, mr, actor)
     state.emit(
         "merge_request", "update", mr.repo, actor, merge_request=mr, oldrev=before, changes={}

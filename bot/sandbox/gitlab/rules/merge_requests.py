@@ -12,7 +12,7 @@ from bot.sandbox import refnames
 from bot.sandbox.git import history
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import forbidden, missing, refused
-from bot.sandbox.gitlab.rules import drafts, issues, labels, threads
+from bot.sandbox.gitlab.rules import drafts, issues, labels, scheduled, threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import AccessLevel
 from bot.sandbox.records.merge_requests import DiffVersion, MergeRequest
@@ -170,7 +170,7 @@ def close(state: Context, mr: MergeRequest, user: User) -> None:
         return
     now = state.now()
     mr.state, mr.closed_at, mr.closed_by, mr.updated_at = "closed", now, user, now
-    mr.auto_merge = None
+    scheduled.give_up(state, mr, user, "merge request was closed")
     mr.repo.open_pulls.pop(mr.number, None)
     state.note(mr, user, "closed", "closed this merge request")
     state.emit("merge_request", "close", mr.repo, user, merge_request=mr)
@@ -216,7 +216,8 @@ def closed_as_merged(
     mr.merge_base = history.merge_base(state.git(mr.repo), base, mr.head_sha)
     mr.base_sha, mr.merge_commit_sha = base, commit
     mr.state, mr.merged_at, mr.merged_by, mr.updated_at = "closed", now, user, now
-    mr.auto_merge, mr.merge_error = None, None
+    mr.merge_error = None
+    scheduled.done(mr)
     mr.repo.open_pulls.pop(mr.number, None)
     mr.repo.contributors.add(mr.user.id)
     state.note(mr, user, "merged", "merged")
@@ -286,6 +287,7 @@ def _retarget(state: Context, mr: MergeRequest, user: User, target: str) -> dict
     before, mr.base_ref = mr.base_ref, target
     words = f"changed target branch from `{before}` to `{target}`"
     threads.system(state, mr, user, words, "branch")
+    scheduled.give_up(state, mr, user, "target branch was changed")
     add_version(state, mr)
     return {"previous": before, "current": target}
 

@@ -38,8 +38,8 @@ def blocker(state: Context, mr: MergeRequest) -> str | None:
     return state_blocker(state, mr) or branch_blocker(state, mr)
 
 
-def state_blocker(state: Context, mr: MergeRequest) -> str | None:
-    """What forbids the merge, the branches left aside."""
+def state_blocker(state: Context, mr: MergeRequest, *, by_pipeline: bool = True) -> str | None:
+    """What forbids the merge, the branches left aside; and its own pipeline, where that is so."""
     repo = mr.repo
     if mr.state != "open":
         return "not_open"
@@ -52,7 +52,7 @@ def state_blocker(state: Context, mr: MergeRequest) -> str | None:
     binding = settings.flag(repo, "only_allow_merge_if_all_discussions_are_resolved")
     if binding and not threads.all_resolved(mr):
         return "discussions_not_resolved"
-    if settings.flag(repo, "only_allow_merge_if_pipeline_succeeds"):
+    if by_pipeline and settings.flag(repo, "only_allow_merge_if_pipeline_succeeds"):
         word = _pipeline_blocker(mr)
         if word is not None:
             return word

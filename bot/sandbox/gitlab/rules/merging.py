@@ -25,6 +25,8 @@ from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import merging
 from bot.sandbox.rules.context import Context
 
+SQUASHED = "This project requires squashing commits when merge requests are accepted."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOptions:
@@ -64,8 +66,8 @@ def merge(state: Context, mr: MergeRequest, user: User, wish: MergeOptions) -> N
         raise unprocessable("Branch cannot be merged")
     if wish.sha is not None and wish.sha != mr.head_sha:
         raise conflict(f"SHA does not match HEAD of source branch: {mr.head_sha}")
-    if settings.text(mr.repo, "squash_option") == "always" and wish.squash is False:
-        raise unprocessable("Squashing is required in this project")
+    if lacks_squash(mr, wish):
+        raise unprocessable(f"Branch cannot be merged: {SQUASHED}")
     order = ordered(mr, user, wish)
     if not waits:
         perform(state, mr, order)
@@ -74,6 +76,12 @@ def merge(state: Context, mr: MergeRequest, user: User, wish: MergeOptions) -> N
     words = f"enabled an automatic merge when all merge checks for {mr.head_sha} pass"
     threads.system(state, mr, user, words, "merge")
     merge_requests.told(state, mr, user)
+
+
+def lacks_squash(mr: MergeRequest, wish: MergeOptions) -> bool:
+    """Whether somebody must ask for a squash and does not: GitLab does not by itself."""
+    squash = mr.squash if wish.squash is None else wish.squash
+    return settings.text(mr.repo, "squash_option") == "always" and not squash
 
 
 def ordered(mr: MergeRequest, user: User, wish: MergeOptions) -> AutoMerge:

@@ -1,13 +1,14 @@
 """Merge trains: merge requests that are merged one after the other, each tested on the ones before.
 
 Each car has a pipeline at what its merge would make on top of the cars before it. The first car is
-merged once its pipeline succeeded; one whose pipeline failed leaves, and those behind it are tested
-anew.
+merged once its pipeline succeeded. One whose pipeline failed, or that cannot be merged any more,
+leaves before that (it is not looked at when it changes), and those behind it are tested anew.
 Source: https://docs.gitlab.com/ci/pipelines/merge_trains/ (Premium)
 """
 
 from __future__ import annotations
 
+from bot.sandbox.git.objects import Commit
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import bad_request, conflict, forbidden, unauthorized
 from bot.sandbox.gitlab.rules import merge_status, merging, pipelines, settings, threads
@@ -48,6 +49,8 @@ def add(state: Context, mr: MergeRequest, user: User, wish: merging.MergeOptions
     if mr.car is not None:
         raise conflict("Merge request is already on a merge train")
     word = merge_status.blocker(state, mr)
+    if merging.lacks_squash(mr, wish):
+        word = merging.SQUASHED
     ahead = cars(mr.repo, mr.base_ref)
     last = ahead[-1].car if ahead else None
     base = last.pipeline.sha if last else mr.repo.branch(mr.base_ref)
@@ -68,25 +71,46 @@ def add(state: Context, mr: MergeRequest, user: User, wish: merging.MergeOptions
 def leave(state: Context, mr: MergeRequest, user: User, why: str) -> None:
     """Take a merge request off its train; those behind it are tested anew."""
     _off(state, mr, user, why)
-    rebuild(state, mr.repo, mr.base_ref)
+    refresh(state, mr.repo, mr.base_ref)
 
 
-def rebuild(state: Context, repo: Repository, branch: str) -> None:
-    """Test every car anew on what is before it; one that conflicts leaves."""
+def refresh(state: Context, repo: Repository, branch: str) -> None:
+    """Let leave what cannot be merged any more, and test anew what stands on another commit now.
+
+    The car's pipeline counts, and not the merge request's own.
+    Source: `MergeTrains::RefreshMergeRequestService` of GitLab.
+    """
     tip = repo.branch(branch)
     for mr in cars(repo, branch):
         if mr.car is None or tip is None:
             continue
-        made = merging.test_merge(state, mr, tip, "train")
-        if made is None:
-            _off(state, mr, mr.user, "because it conflicts")
+        if merge_status.state_blocker(state, mr, by_pipeline=False) is not None:
+            _off(state, mr, mr.car.order.user, "because merge request is not mergeable")
             continue
-        mr.car.pipeline = pipelines.train(state, mr, mr.car.order.user, made)
-        mr.car.updated_at, tip = state.now(), made
+        if not _stands_on(state, repo, mr.car, tip):
+            made = merging.test_merge(state, mr, tip, "train")
+            if made is None:
+                _off(state, mr, mr.user, "because it conflicts")
+                continue
+            mr.car.pipeline = pipelines.train(state, mr, mr.car.order.user, made)
+            mr.car.updated_at = state.now()
+        tip = mr.car.pipeline.sha
+
+
+def _stands_on(state: Context, repo: Repository, car: Car, tip: str) -> bool:
+    """Whether a car was tested on this commit, or on what became it: its merge as it was tested."""
+    git = state.git(repo)
+    before = git.commit(car.pipeline.sha).parents[0]
+    return before == tip or _like(git.commit(before)) == _like(git.commit(tip))
+
+
+def _like(commit: Commit) -> tuple[str, str]:
+    return commit.tree, commit.parents[0] if commit.parents else commit.sha
 
 
 def advance(state: Context, repo: Repository, branch: str) -> None:
     """Merge from the front what is tested well; let leave what failed."""
+    refresh(state, repo, branch)
     while ahead := cars(repo, branch):
         mr, car = ahead[0], ahead[0].car
         failed = next((m for m in ahead if m.car and m.car.pipeline.state in _BAD), None)
@@ -95,6 +119,7 @@ def advance(state: Context, repo: Repository, branch: str) -> None:
         elif car is not None and car.pipeline.state == "success":
             mr.car = None
             merging.perform(state, mr, car.order)
+            refresh(state, repo, branch)
         else:
             return
 

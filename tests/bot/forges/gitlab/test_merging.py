@@ -125,6 +125,40 @@ async def test_a_merge_train_is_the_queue_of_its_branch() -> None:
     assert await forge.merge_queue("main") == MergeQueue(BASE, (entry,))
 
 
+@pytest.mark.parametrize("trains", [False, True])
+async def test_a_squash_is_asked_for_where_a_project_wants_every_merge_squashed(
+    trains: bool,
+) -> None:
+    """The short-cut leaves that to GitLab, which refuses who does not ask for it."""
+    wire = Wire()
+    wire.has("GET /projects/7", {"merge_trains_enabled": trains, "squash_option": "always"})
+    wire.has("GET /projects/7/merge_requests/3", mr(target_branch="main"))
+    wire.has("POST /projects/7/merge_trains/merge_requests/3", [], 201)
+    wire.has("PUT /projects/7/merge_requests/3/merge", mr(state="merged"))
+    forge = over(wire)
+
+    assert (await forge.merge_way(3, "main")).queue is trains
+    if trains:
+        await forge.enqueue(3, HEAD)
+    else:
+        await forge.merge(3, HEAD, MergeMethod.MERGE, "T", "M")
+    sent = wire.bodies[-1]
+    assert isinstance(sent, dict)
+    assert sent["squash"] is True
+
+
+async def test_what_is_not_on_the_train_that_is_answered_was_not_put_there() -> None:
+    """The short-cut believes the status: what GitLab had not checked yet then counts as having left
+    the train, and is put there again only when somebody asks."""
+    wire, other = Wire(), {"merge_request": {"iid": 4}, "pipeline": None}
+    wire.has("POST /projects/7/merge_trains/merge_requests/3", [other], 201)
+    wire.has("GET /projects/7/merge_requests/3", mr(detailed_merge_status="checking"))
+
+    found = await over(wire).enqueue(3, HEAD)
+
+    assert (found.queued, found.obstacle) == (False, MergeObstacle.UNDER_WAY)
+
+
 async def test_a_project_without_trains_has_no_queue() -> None:
     wire = Wire()
     wire.has("GET /projects/7", {})

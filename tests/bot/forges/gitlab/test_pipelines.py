@@ -208,6 +208,7 @@ def _shown(world: World, *, fork: bool) -> Shown:
         reviewed=False,
         resolved=True,
         queued=False,
+        queued_by_us=False,
         draft=False,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from bot.sandbox.records.gitlab import PREMIUM
@@ -68,3 +70,90 @@ def test_who_is_refused(train: Hub) -> None:
     assert _cars(train) == []
     train.set(merge_trains_enabled=False)
     assert refusal(lambda: _add(train, 2))[0] == 403
+
+
+def _draft(hub: Hub) -> None:
+    hub.project("ann").mergerequests.update(1, {"title": "Draft: change"})
+
+
+def _opens_thread(hub: Hub) -> None:
+    hub.set(only_allow_merge_if_all_discussions_are_resolved=True)
+    hub.project("ann").mergerequests.get(1).discussions.create({"body": "No."})
+
+
+def _demands_approval(hub: Hub) -> None:
+    hub.project("olga").approvalrules.create({"name": "any", "approvals_required": 1})
+    hub.project("ben").mergerequests.get(2).approve()
+
+
+@pytest.mark.parametrize("change", [_draft, _opens_thread, _demands_approval])
+def test_what_cannot_be_merged_any_more_is_dropped_before_it_is(
+    train: Hub, change: Callable[[Hub], None]
+) -> None:
+    """Fails for a train that merges whatever was once put on it."""
+    _add(train, 1)
+    _add(train, 2)
+    (_, first), _ = _cars(train)
+    change(train)
+    _status(train, first, "success")
+
+    [(iid, anew)] = _cars(train)
+    assert iid == 2
+    parents = train.forge.state.git(train.repo).commit(anew).parents
+    assert parents[0] == train.repo.branch("main")
+    assert not train.project("ann").mergerequests.get(1).merge_when_pipeline_succeeds
+    notes = train.project("ann").mergerequests.get(1).notes.list(get_all=True)
+    why = "removed this merge request from the merge train because merge request is not mergeable"
+    assert why in [note.body for note in notes]
+
+
+def _reopened(hub: Hub) -> None:
+    for event in ("close", "reopen"):
+        hub.project("ann").mergerequests.update(1, {"state_event": event})
+
+
+def _retargeted(hub: Hub) -> None:
+    branches = hub.project("ann").branches
+    branches.create({"branch": "release", "ref": "main"})
+    hub.project("ann").mergerequests.update(1, {"target_branch": "release"})
+
+
+@pytest.mark.parametrize("change", [_reopened, _retargeted])
+def test_what_is_closed_or_goes_elsewhere_leaves_at_once(
+    train: Hub, change: Callable[[Hub], None]
+) -> None:
+    """Fails for one that is on the train again once it is opened again, or on another one."""
+    _add(train, 1)
+    _add(train, 2)
+    (_, first), (_, second) = _cars(train)
+    change(train)
+
+    mine = train.project("ann").mergerequests.get(1)
+    assert not mine.merge_when_pipeline_succeeds
+    assert [iid for iid, _ in _cars(train)] == [2]
+    _status(train, first, "success")
+    _status(train, second, "success")
+    assert train.project("ann").mergerequests.get(1).state == "opened"
+    [(iid, anew)] = _cars(train)
+    assert (iid, anew != second) == (2, True)  # what it was tested on is not there any more
+
+
+def test_what_is_on_a_train_is_shown_to_merge_by_itself(train: Hub) -> None:
+    """Fails where only what waits for its own pipeline is shown so."""
+    _add(train, 1)
+
+    assert train.project("ann").mergerequests.get(1).merge_when_pipeline_succeeds
+
+
+def test_a_new_target_ends_an_automatic_merge(train: Hub) -> None:
+    train.set(merge_trains_enabled=False)
+    head = str(train.repo.branch("change"))
+    train.project("ann").commits.get(head, lazy=True).statuses.create(
+        {"state": "running", "name": "x", "ref": "change"}
+    )
+    train.project("ann").mergerequests.get(1).merge(merge_when_pipeline_succeeds=True)
+    _retargeted(train)
+    _status(train, head, "success")
+
+    mine = train.project("ann").mergerequests.get(1)
+    assert (mine.state, mine.merge_when_pipeline_succeeds) == ("opened", False)
