@@ -16,7 +16,7 @@ from bot import places
 from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.speaking_github import GitHubSpeaker
-from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker
+from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker, client_of
 from bot.cli.rpkg.spoken import CommandChannel, refusal
 from bot.git.process import execute, users_environment
 from bot.variables import GITHUB_API
@@ -79,7 +79,7 @@ def place_of(given: str) -> Iterator[CommandChannel]:
     name = address.name
     if address.at_gitlab:
         instance, token = own_forges.gitlab(environ), environ["GITLAB_TOKEN"]
-        with gitlab.Gitlab(instance, private_token=token, retry_transient_errors=False) as client:
+        with client_of(instance, token) as client:
             yield GitLabSpeaker(client, _of_gitlab(client, name), _bot(environ))
         return
     token = _github_token(environ)

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import gitlab
+import requests
 from gitlab.v4.objects import (
     Project,
     ProjectIssueNoteManager,
@@ -13,6 +14,62 @@ from gitlab.v4.objects import (
 
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.spoken import DASHBOARD, NO_DASHBOARD, RECENT, Heard, Said, refusal
+from bot.forges import timed
+from bot.forges.gitlab.http import MOST_ANSWER, TIMEOUT
+from fnrunner import urls
+
+_MOST_MOVES = 5
+"""Redirections that are followed in a row: a project that was renamed has one."""
+
+
+class _OwnSession(requests.Session):
+    """A session with one instance alone, whose answers are bounded.
+
+    The token is a header of GitLab's own: `requests` would send it along to wherever it is led.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        timed.mount(self, MOST_ANSWER)
+        self.max_redirects = _MOST_MOVES
+        self._own = _origin(url)
+
+    def send(self, request: requests.PreparedRequest, **named: Any) -> requests.Response:
+        """As `Session` has it.
+
+        Raises:
+            CommandFailure: It goes elsewhere.
+        """
+        address = request.url or ""
+        if _origin(address) != self._own:
+            raise CommandFailure(
+                f"your GitLab leads to {urls.parts(address).netloc}, where your token is not sent."
+                " Set PORCHBOT_GITLAB_URL to the address that it has now"
+            )
+        return super().send(request, **named)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    found = urls.parts(url)
+    usual = 443 if found.scheme == "https" else 80
+    return found.scheme, found.hostname, found.port or usual
+
+
+def client_of(url: str, token: str) -> gitlab.Gitlab:
+    """Return what speaks to the caller's GitLab, and to no other.
+
+    Args:
+        url: Its address.
+        token: The caller's.
+    """
+    return gitlab.Gitlab(
+        url,
+        private_token=token,
+        timeout=TIMEOUT,
+        retry_transient_errors=False,
+        keep_base_url=True,  # the next page is where this one was, whatever an answer says
+        session=_OwnSession(url),
+    )
 
 
 class GitLabSpeaker:
