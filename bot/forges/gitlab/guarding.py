@@ -19,6 +19,9 @@ from bot.forges.port import Drift, Mend
 
 EXECUTABLE = "executable"
 
+_NAMED = ("user_id", "group_id", "deploy_key_id")
+"""Fields of an entry of a rule that is about somebody by name, and about no role."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
@@ -222,7 +225,29 @@ def _key(given: Guarded) -> Iterator[Drift]:
 
 
 def _tags(given: Guarded) -> Iterator[Drift]:
-    if given.tags is None or any(str(each["name"]) in {TAGS, "*"} for each in given.tags):
+    """Whom the rules for tags of revisions let in: whom one of them lets in is in."""
+    if given.tags is None:
+        return
+    rules = [each for each in given.tags if str(each["name"]) in {TAGS, "*"}]
+    entries = [entry for each in rules for entry in each.get("create_access_levels") or ()]
+    roles = [int(e.get("access_level") or 0) for e in entries if not any(map(e.get, _NAMED))]
+    place = f"The protected tags {TAGS} of {given.name}"
+    if entries and len(roles) == len(entries) and not any(0 < r <= given.level for r in roles):
+        yield Drift(
+            place=place,
+            found="the bot may not create them, so it publishes nothing",
+            wanted="the bot's role among those who may",
+            fix='Change "Allowed to create" under Settings > Repository > Protected tags',
+        )
+    if DEVELOPER in roles:
+        yield Drift(
+            place=place,
+            found="Developers may create them, and so make tags that look published",
+            wanted="Maintainers or the bot",
+            fix='Change "Allowed to create" under Settings > Repository > Protected tags',
+            harmful=False,
+        )
+    if rules:
         return
     wanted = {"name": TAGS, "create_access_level": MAINTAINER}
     yield Drift(

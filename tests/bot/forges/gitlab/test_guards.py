@@ -70,6 +70,15 @@ OTHERS = (
 LEVELS = {"push_access_level": 40, "merge_access_level": 40}
 GATE = "only_allow_merge_if_pipeline_succeeds"
 
+NO_TAGS = (
+    "The protected tags */v* of acme/net: the bot may not create them, so it publishes nothing"
+)
+
+
+def _tags(level: int, **named: object) -> dict[str, object]:
+    return {"name": "*/v*", "create_access_levels": [{"access_level": level, **named}]}
+
+
 CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
     "all is well": (GOOD, []),
     "a pattern protects the branch": (replace(GOOD, branches=[{**BRANCH, "name": "m*"}]), []),
@@ -201,6 +210,26 @@ CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
                 ),
             )
         ],
+    ),
+    "Developers make tags, by one of two rules": (
+        replace(GOOD, tags=[_tags(40), {**_tags(30), "name": "*"}]),
+        [
+            (
+                "The protected tags */v* of acme/net: Developers may create them, and so make tags"
+                " that look published",
+                False,
+                None,
+            )
+        ],
+    ),
+    "the bot may make no tags": (
+        replace(GOOD, level=30, tags=[_tags(40)]),
+        [(NO_TAGS, True, None)],
+    ),
+    "nobody may make tags": (replace(GOOD, tags=[_tags(0)]), [(NO_TAGS, True, None)]),
+    "somebody is named who makes tags, perhaps the bot": (
+        replace(GOOD, level=30, tags=[_tags(40, user_id=5)]),
+        [],
     ),
     "people merge what is red": (
         replace(GOOD, about={**ABOUT, GATE: False}),

@@ -133,7 +133,7 @@ async def test_a_squash_is_asked_for_where_a_project_wants_every_merge_squashed(
     wire = Wire()
     wire.has("GET /projects/7", {"merge_trains_enabled": trains, "squash_option": "always"})
     wire.has("GET /projects/7/merge_requests/3", mr(target_branch="main"))
-    wire.has("POST /projects/7/merge_trains/merge_requests/3", [], 201)
+    wire.has("POST /projects/7/merge_trains/merge_requests/3", [{"merge_request": {"iid": 3}}], 201)
     wire.has("PUT /projects/7/merge_requests/3/merge", mr(state="merged"))
     forge = over(wire)
 
@@ -142,8 +142,7 @@ async def test_a_squash_is_asked_for_where_a_project_wants_every_merge_squashed(
         await forge.enqueue(3, HEAD)
     else:
         await forge.merge(3, HEAD, MergeMethod.MERGE, "T", "M")
-    sent = wire.bodies[-1]
-    assert isinstance(sent, dict)
+    (sent,) = (body for body in wire.bodies if isinstance(body, dict))
     assert sent["squash"] is True
 
 
