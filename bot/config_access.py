@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from cadlib.forms import Strict, wrong
 from lifecycle import policy
 from lifecycle.access import (
+    ANYBODYS,
     VARIANTS,
     AccessAction,
     AppSource,
@@ -60,6 +61,8 @@ def _source(text: str) -> str:
     kind, _, rest = text.partition(":")
     if text == "codeowners" or (kind == "role" and rest in _ROLES):
         return text
+    if kind == "app" and rest == ANYBODYS:
+        raise wrong(*texts.anybodys(text))
     if kind in _NAMED and _NAMED[kind].fullmatch(rest):
         return text
     if text in _ROLES:
@@ -85,7 +88,7 @@ def _app(text: str) -> str:
     kind, _, rest = text.partition(":")
     if kind != "app" or not _SLUG.fullmatch(rest):
         raise wrong(*texts.app(text))
-    return text
+    return _source(text)
 
 
 def upstream_address(text: str) -> str:

@@ -12,6 +12,10 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from itertools import product
 
+ANYBODYS = "github-actions"
+"""The App whose account every workflow has: whoever can push one acts by it, and who that was
+nobody can tell."""
+
 
 class Role(IntEnum):
     """What a person may do to the repository at the forge; each includes the ones before it."""

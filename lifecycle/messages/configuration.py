@@ -189,6 +189,14 @@ def app(text: str) -> Problem:
     return f"{text!r} is not an App", "Write its name as in its address, such as app:renovate"
 
 
+def anybodys(text: str) -> Problem:
+    """The App whose account workflows have."""
+    return (
+        f"{text!r} is whoever can push a workflow",
+        "Name an App of your own, and give its token to the workflows of a protected branch alone",
+    )
+
+
 AUTOMATIC_OF_NOBODY: Problem = (
     "`automatic` names nobody: neither Apps nor variants",
     "Name Apps under `by`, or write `variants: true`",

@@ -388,6 +388,19 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         [".porchbot.yaml:1, access.approve.from[0]: 'user:renovate[bot]' is an App."
          " Write app:renovate."],
     ),
+    "the App that speaks for whoever can push a workflow": (
+        "access:\n"
+        "  approve: {from: ['app:github-actions'], automatic: {by: ['app:github-actions']}}\n"
+        "  freeze: {from: ['app:github-actions']}\n",
+        [
+            f".porchbot.yaml:{line}, access.{key}[0]: 'app:github-actions' is whoever can push a"
+            " workflow. Name an App of your own, and give its token to the workflows of a protected"
+            " branch alone."
+            for line, key in (
+                (2, "approve.automatic.by"), (2, "approve.from"), (3, "freeze.from")
+            )
+        ],
+    ),
     "a team of another organization": (
         "access: {approve: {from: ['team:acme/net']}}\n",
         [".porchbot.yaml:1, access.approve.from[0]: 'team:acme/net' is not a team. Write its name"

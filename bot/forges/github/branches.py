@@ -9,7 +9,6 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
 from bot.forges.github.limits import Cost
-from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
@@ -25,6 +24,7 @@ from bot.forges.releases import Releases
 from cadlib.package.files import Entry
 from fnrunner import urls
 from lifecycle import names
+from lifecycle.access import ANYBODYS
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -249,7 +249,7 @@ def move_of(data: JSONObject) -> Move:
         account=int((data["actor"] or {}).get("id") or 0),
         at=time(data["timestamp"]),
         forced=str(data["activity_type"]) in _FORCED,
-        anybodys=actor in ANYBODYS,
+        anybodys=actor == f"{ANYBODYS}[bot]",
     )
 
 

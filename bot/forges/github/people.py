@@ -11,9 +11,6 @@ from lifecycle.names import Sha
 _FORGE = "web-flow"
 """The account that stands for GitHub's own pages as a committer."""
 
-ANYBODYS = frozenset({"github-actions[bot]"})
-"""Accounts that push for whoever can write a workflow: who that was, nobody can tell."""
-
 _PERMISSIONS: Mapping[str, Role] = {str(role): role for role in Role}
 _REFINED: Mapping[tuple[Role, str], Role] = {
     (Role.READ, "triage"): Role.TRIAGE,
