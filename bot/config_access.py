@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from cadlib.forms import Strict, wrong
 from lifecycle import policy
 from lifecycle.access import (
-    ANYBODYS,
     VARIANTS,
+    WORKFLOWS,
     AccessAction,
     AppSource,
     AuthorSource,
@@ -61,7 +61,7 @@ def _source(text: str) -> str:
     kind, _, rest = text.partition(":")
     if text == "codeowners" or (kind == "role" and rest in _ROLES):
         return text
-    if kind == "app" and rest == ANYBODYS:
+    if kind == "app" and rest == WORKFLOWS:
         raise wrong(*texts.anybodys(text))
     if kind in _NAMED and _NAMED[kind].fullmatch(rest):
         return text

@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from itertools import product
 
-ANYBODYS = "github-actions"
+WORKFLOWS = "github-actions"
 """The App whose account every workflow has: whoever can push one acts by it, and who that was
 nobody can tell."""
 

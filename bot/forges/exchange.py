@@ -20,7 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.port import ForgeBusyError
+from bot.forges.port import ForgeBusyError, ForgeUnreadableError
 from bot.sayable import sayable
 from bot.store.buckets import Draw, ReportedLimit
 
@@ -83,6 +83,17 @@ def read(
             raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
         data = None  # a proxy's error page: the status says enough
     return kind(status, lower, data, at)
+
+
+def listed(wanted: str, data: object) -> list[Any]:
+    """The list that an answer is; where it is something else, nothing is taken for none.
+
+    Raises:
+        ForgeUnreadableError: It is no list.
+    """
+    if not isinstance(data, list):
+        raise ForgeUnreadableError(wanted, f"its answer is no list but {type(data).__name__}")
+    return data
 
 
 def digest(items: object) -> bytes:

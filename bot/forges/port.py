@@ -55,6 +55,10 @@ class ForgeBusyError(Exception):
         self.once = said + self._HELPS
 
 
+class ForgeUnreadableError(ForgeBusyError):
+    """What it answered is not what it documents: a proxy's words for now, or a change for good."""
+
+
 class ForgeUntrustedError(ForgeBusyError):
     """Nobody who is trusted signed the forge's certificate; the reason says what to do."""
 

@@ -14,7 +14,13 @@ import structlog
 from bot import keys, metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import RequestPurpose, asking
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    ForgeUnreadableError,
+)
 from bot.git.port import (
     GitBusyError,
     GitRefusedError,
@@ -162,6 +168,9 @@ class Controller:
         except OvertakenError:
             log.info("a newer push came", key=str(work.key))
             return LookAgain(0)
+        except ForgeUnreadableError as error:  # it may stay so, and people should know
+            metrics.failed(work.key, "busy")
+            return await self._broke("the forge's answer cannot be read", work, error)
         except ForgeBusyError as error:
             if error.after:
                 metrics.failed(work.key, "limit")
@@ -198,7 +207,13 @@ class Controller:
     async def _broke(self, what: str, work: WorkItem, error: Exception) -> Failed:
         """A look failed for a reason that does not pass: log it, and show it to people."""
         incident = incident_of(work.key)
-        known = ForgeRefusedError | GitRefusedError | SomeFailedError | ObjectTooLargeError
+        known = (
+            ForgeRefusedError
+            | ForgeUnreadableError
+            | GitRefusedError
+            | SomeFailedError
+            | ObjectTooLargeError
+        )
         bug = not isinstance(error, known)
         log.error(what, key=str(work.key), incident=incident, error=str(error), exc_info=bug)
         missing = isinstance(error, ForgeMissingError)

@@ -9,7 +9,7 @@ import structlog
 from bot import keys
 from bot.clock import SYSTEM, Clock
 from bot.forges.budget import RequestPurpose, asking
-from bot.forges.port import ForgeBusyError, ListedProposal
+from bot.forges.port import ForgeBusyError, ForgeUnreadableError, ListedProposal
 from bot.git.port import GitBusyError, ObjectTooLargeError
 from bot.loop import branches
 from bot.loop.repository import ServedRepository, head_of
@@ -26,6 +26,12 @@ log = structlog.get_logger()
 
 PASSING = (ForgeBusyError, GitBusyError)
 """What passes by itself: nobody is told of it."""
+
+
+def passes(error: Exception) -> bool:
+    """Tell whether an error passes by itself; an answer that cannot be read may stay so."""
+    return isinstance(error, PASSING) and not isinstance(error, ForgeUnreadableError)
+
 
 WORTH_TELLING = 60.0
 """Seconds for which a look must be put off: what is shorter is over before somebody asks."""
@@ -153,7 +159,7 @@ class Trouble:
                 )
                 if isinstance(error, SomeFailedError):
                     failed = error.failed.items()
-                    numbers = [n for n, e in failed if not isinstance(e, PASSING)]
+                    numbers = [n for n, e in failed if not passes(e)]
                 return [await forge.proposal(number) for number in numbers]
             case keys.CommitKey() | keys.GroupKey() | keys.RepositoryKey() | keys.DashboardKey():
                 return ()

@@ -4,11 +4,13 @@ import base64
 from datetime import datetime
 from urllib.parse import parse_qs, quote
 
+from bot.forges.exchange import listed
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
 from bot.forges.github.limits import Cost
+from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
@@ -24,7 +26,6 @@ from bot.forges.releases import Releases
 from cadlib.package.files import Entry
 from fnrunner import urls
 from lifecycle import names
-from lifecycle.access import ANYBODYS
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -48,25 +49,27 @@ class Branches(Releases, Calls):
         """Moves of a branch, newest first."""
         path, ref = f"/repositories/{repository_id}/activity", names.branch_ref(head_ref)
         query = {"ref": ref, "per_page": 100}
-        answer = await call(self._pool, "read who pushed", "GET", path, query=query)
+        wanted = "read who pushed"
+        answer = await call(self._pool, wanted, "GET", path, query=query)
         # The filter is not relied on (trap 2): others' moves would tell of other commits.
-        return tuple(move_of(data) for data in answer.data if data["ref"] == ref)
+        told = listed(wanted, answer.data)
+        return tuple(move_of(data) for data in told if data["ref"] == ref)
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first; only a cursor leads on."""
-        path, after = f"{self._path}/activity", ""
+        wanted, path, after = "read what moved the base branch", f"{self._path}/activity", ""
         ref = names.branch_ref(base_ref)
         found: list[Move] = []
         for _ in range(MOST_MOVES // 100):
             query = {"ref": ref, "per_page": 100}
             answer = await call(
                 self._pool,
-                "read what moved the base branch",
+                wanted,
                 "GET",
                 path,
                 query=query | ({"after": after} if after else {}),
             )
-            for data in answer.data:
+            for data in listed(wanted, answer.data):
                 move = move_of(data)
                 if data["ref"] == ref:  # the filter is not relied on (trap 2)
                     found.append(move)
@@ -249,7 +252,7 @@ def move_of(data: JSONObject) -> Move:
         account=int((data["actor"] or {}).get("id") or 0),
         at=time(data["timestamp"]),
         forced=str(data["activity_type"]) in _FORCED,
-        anybodys=actor == f"{ANYBODYS}[bot]",
+        anybodys=actor in ANYBODYS,
     )
 
 

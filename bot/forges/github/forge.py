@@ -16,9 +16,11 @@ from bot.forges.github.issues import Issues
 from bot.forges.github.pinned import PinnedFiles
 from bot.forges.github.statuses import StatusChecks
 from bot.forges.port import ForgeMissingError
+from bot.forges.unreadable import reading
 from lifecycle.access import Role
 
 
+@reading
 class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
     """One repository on GitHub, for an App; implements `bot.forges.port.Forge`."""
 
@@ -52,5 +54,6 @@ class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
         return frozenset([str(each["login"]).lower() async for each in listed])
 
 
+@reading
 class GitHubByUser(StatusChecks, GitHub):
     """One repository on GitHub, for a machine user."""

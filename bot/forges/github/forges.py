@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from bot.forges.exchange import MOST_PAGES
+from bot.forges.exchange import MOST_PAGES, listed
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
@@ -24,6 +24,7 @@ from bot.forges.port import (
     LoggedDelivery,
     Repository,
 )
+from bot.forges.unreadable import reading
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
@@ -42,6 +43,7 @@ class _Page:
     etag: str
 
 
+@reading
 class GitHubForges:
     """All that the App is installed on; implements `bot.forges.port.Forges`.
 
@@ -110,7 +112,7 @@ class GitHubForges:
         page = _Page(
             tuple(
                 repository_of(data, installation, since, self.name)
-                for data in answer.data["repositories"]
+                for data in listed(wanted, answer.data["repositories"])
             ),
             more='rel="next"' in answer.headers.get("link", ""),
             etag=answer.headers.get("etag", ""),

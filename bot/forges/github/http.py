@@ -34,6 +34,7 @@ from bot.forges.exchange import (
     ask,
     call,
     digest,
+    listed,
     read,
     send,
 )
@@ -278,7 +279,7 @@ async def pages(
     for page in range(1, MOST_PAGES + 1):
         asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
         answer = await call(pool, wanted, "GET", path, query=asked)
-        items = answer.data[key] if key else answer.data
+        items = listed(wanted, answer.data[key] if key else answer.data)
         more = 'rel="next"' in answer.headers.get("link", "")
         if more or seen:
             shown = await pool.offload(digest, items)

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import structlog
 
+from bot.forges.exchange import listed
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.events import is_heard
@@ -46,7 +47,8 @@ class DeliveryLog:
         answer = await call(self._app.clients, wanted, "GET", path, query=query)
         following = _NEXT.search(answer.headers.get("link", ""))
         return FailedDeliveries(
-            tuple(_listed(each) for each in answer.data), unquote(following[1]) if following else ""
+            tuple(_listed(each) for each in listed(wanted, answer.data)),
+            unquote(following[1]) if following else "",
         )
 
     async def find(self, guid: str) -> LoggedDelivery | None:
@@ -55,7 +57,7 @@ class DeliveryLog:
         for _ in range(MOST_LISTED):
             query = {"per_page": 100} | ({"cursor": cursor} if cursor else {})
             answer = await call(self._app.clients, wanted, "GET", path, query=query)
-            for each in answer.data:
+            for each in listed(wanted, answer.data):
                 if str(each["guid"]) == guid:
                     return await self.read(int(each["id"]))
             following = _NEXT.search(answer.headers.get("link", ""))

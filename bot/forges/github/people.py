@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.forges.coauthors import coauthors, is_forge
-from lifecycle.access import Role
+from lifecycle.access import WORKFLOWS, Role
 from lifecycle.facts.commits import MadeBy
 from lifecycle.names import Sha
 
 _FORGE = "web-flow"
 """The account that stands for GitHub's own pages as a committer."""
+
+ANYBODYS = frozenset({f"{WORKFLOWS}[bot]"})
+"""Accounts that push for whoever can write a workflow: who that was, nobody can tell."""
 
 _PERMISSIONS: Mapping[str, Role] = {str(role): role for role in Role}
 _REFINED: Mapping[tuple[Role, str], Role] = {

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
+from bot.forges.exchange import listed
 from bot.forges.github import merging, people
 from bot.forges.github.access import ForgeCredentials
 from bot.forges.github.calls import Calls
@@ -117,7 +118,7 @@ class PullRequests(Calls):
         if answer is None:
             return NewestChange(shown, _moment(shown), validator)
         etag = answer.headers.get("etag", "")
-        for data in answer.data:
+        for data in listed(wanted, answer.data):
             number, at = int(data["number"]), time(data["updated_at"])
             return NewestChange(f"{number} {at.isoformat()}", at, etag)
         return NewestChange(validator=etag)

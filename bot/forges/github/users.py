@@ -25,6 +25,7 @@ from bot.forges.port import (
     LoggedDelivery,
     Repository,
 )
+from bot.forges.unreadable import reading
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
@@ -45,6 +46,7 @@ _INCLUDE: Mapping[str, frozenset[str]] = {
 """Scopes that hold each of them."""
 
 
+@reading
 class UserForges(OneAccount[UserClients]):
     """All that a machine user may write to; implements `bot.forges.port.Forges`.
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from bot.forges.exchange import listed
 from bot.forges.gitlab import speech
 from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.http import Clients, GitLabAnswer, ask, call
@@ -46,6 +47,10 @@ class Calls:
 
     async def _get(self, wanted: str, path: str, query: Query | None = None) -> Any:
         return (await call(self._pool, wanted, "GET", self._path + path, query=query)).data
+
+    async def _get_list(self, wanted: str, path: str, query: Query | None = None) -> list[Any]:
+        """A list that one page holds, or the part of it that is wanted."""
+        return listed(wanted, await self._get(wanted, path, query))
 
     def _list(self, wanted: str, path: str, query: Query | None = None) -> AsyncIterator[Any]:
         return pages(self._pool, wanted, self._path + path, query)

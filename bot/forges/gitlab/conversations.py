@@ -146,15 +146,14 @@ class Conversations(MergeRequests):
 
     async def _reviewers(self, number: int) -> list[JSONObject]:
         path = f"{place(number)}/reviewers"
-        found: list[JSONObject] = await self._get("read the reviews", path)
-        return found
+        return await self._get_list("read the reviews", path)
 
     async def _versions(self, number: int, head: Sha, event: int) -> tuple[JSONObject, ...]:
         """Versions of a page, newest first; kept until the head or an event is another."""
         kept = self._kept.get(number)
         if kept is None or (kept.head, kept.event) != (head, event):
             wanted, path = "read the versions", f"{place(number)}/versions"
-            found = await self._get(wanted, path, {"per_page": 100})
+            found = await self._get_list(wanted, path, {"per_page": 100})
             ordered = sorted(found, key=lambda each: int(each["id"]), reverse=True)
             kept = self._kept[number] = _Versions(head, event, tuple(ordered))
         return kept.found

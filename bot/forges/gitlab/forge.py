@@ -8,9 +8,11 @@ from bot.forges.gitlab.branches import Branches
 from bot.forges.gitlab.issues import Issues
 from bot.forges.gitlab.people import People
 from bot.forges.gitlab.pinned import PinnedFiles
+from bot.forges.unreadable import reading
 from lifecycle.sections import SECTIONS
 
 
+@reading
 class GitLab(Branches, Issues, People, PinnedFiles):
     """One project on GitLab; implements `bot.forges.port.Forge`."""
 

@@ -30,6 +30,7 @@ from bot.forges.port import (
     LoggedDelivery,
     Repository,
 )
+from bot.forges.unreadable import reading
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
@@ -48,6 +49,7 @@ _LISTED: Mapping[str, object] = {
 }
 
 
+@reading
 class GitLabForges(OneAccount[GitLabUser]):
     """All that the token reaches; implements `bot.forges.port.Forges`.
 

@@ -88,7 +88,9 @@ class MergeRequests(Calls):
         """
         wanted, path = "list the merge requests of a branch", "/merge_requests"
         query = {"source_branch": head_ref, "state": "all", "per_page": _PAGE}
-        data = await self._get(wanted, path, query | {"order_by": "created_at", "sort": "desc"})
+        data = await self._get_list(
+            wanted, path, query | {"order_by": "created_at", "sort": "desc"}
+        )
         found = await self._read(data)
         if len(found) < _PAGE:
             return found
@@ -119,7 +121,7 @@ class MergeRequests(Calls):
         """The merge request that changed last; GitLab counts each question, changed or not."""
         del shown, validator
         query = {"state": "all", "per_page": 1, **_NEWEST}
-        for data in await self._get("find the newest change", "/merge_requests", query):
+        for data in await self._get_list("find the newest change", "/merge_requests", query):
             at = time(data["updated_at"])
             return NewestChange(f"{int(data['iid'])} {at.isoformat()}", at)
         return NewestChange()
@@ -127,7 +129,7 @@ class MergeRequests(Calls):
     async def highest_number(self) -> int:
         """Number of the newest merge request; 0 when there is none."""
         query = {"state": "all", "per_page": 1, "order_by": "created_at", "sort": "desc"}
-        found = await self._get("find the newest merge request", "/merge_requests", query)
+        found = await self._get_list("find the newest merge request", "/merge_requests", query)
         return max((int(data["iid"]) for data in found), default=0)
 
     async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:

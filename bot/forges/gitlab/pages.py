@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from bot.forges.exchange import MOST_PAGES, digest
+from bot.forges.exchange import MOST_PAGES, digest, listed
 from bot.forges.gitlab.http import Clients, TooLargeError, call
 from bot.forges.port import ForgeBusyError
 from fnrunner import urls
@@ -52,7 +52,7 @@ async def pages(
             if shown in seen:
                 return
             seen.add(shown)
-        for item in answer.data:
+        for item in listed(wanted, answer.data):
             yield item
         if not following:
             return
@@ -98,8 +98,7 @@ async def around(pool: Clients, wanted: str, path: str, at: int) -> list[Any]:
 
 async def _one_page(pool: Clients, wanted: str, path: str, number: int, size: int) -> list[Any]:
     asked = {"per_page": size, "page": number}
-    told: list[Any] = (await call(pool, wanted, "GET", path, query=asked)).data
-    return told
+    return listed(wanted, (await call(pool, wanted, "GET", path, query=asked)).data)
 
 
 async def _parts(

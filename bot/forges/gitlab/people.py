@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from bot.forges.coauthors import coauthors, is_forge
+from bot.forges.exchange import listed
 from bot.forges.gitlab.access import ForgeCredentials
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import is_token, time
@@ -203,8 +204,9 @@ class People(Calls):
         """
         query = {"action": "pushed", "per_page": _MOST_EVENTS}
         path = f"/projects/{repository_id}/events"
-        data = (await call(self._pool, "read who pushed", "GET", path, query=query)).data
-        return tuple(moves_of(data, head_ref))
+        wanted = "read who pushed"
+        data = (await call(self._pool, wanted, "GET", path, query=query)).data
+        return tuple(moves_of(listed(wanted, data), head_ref))
 
 
 def _group(slug: str, owner: str) -> str:

@@ -18,7 +18,13 @@ from bot.forges.gitlab.http import Clients, JSONObject, failure
 from bot.forges.gitlab.merge_requests import MOST_SHOWN, Shown
 from bot.forges.gitlab.threads import Threads
 from bot.forges.marks import spelled
-from bot.forges.port import Context, ForgeMissingError, ForgeRefusedError, Repository
+from bot.forges.port import (
+    Context,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreadableError,
+    Repository,
+)
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import PUBLISH, CheckState, Conclusion, Status
 from lifecycle.names import Sha
@@ -41,7 +47,10 @@ class ServiceChecks(Threads):
         self._asked: dict[int, tuple[Sha, tuple[JSONObject, ...]]] = {}
 
     async def _project(self) -> JSONObject:
-        found: JSONObject = await self._get("read the project", "")
+        wanted = "read the project"
+        found: JSONObject = await self._get(wanted, "")
+        if "id" not in found:  # what it does not say would count as not required
+            raise ForgeUnreadableError(wanted, "its answer is no project")
         self._trains = bool(found.get("merge_trains_enabled"))
         self._squashes = found.get("squash_option") == "always"
         self._has_services = _BINDING in found

@@ -2,10 +2,12 @@
 
 import contextlib
 import gzip
+import inspect
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,9 +15,25 @@ from github.Auth import Token
 
 from bot.forges.exchange import Pool, ask, send
 from bot.forges.github import http as github
+from bot.forges.github.forge import GitHub, GitHubByUser
+from bot.forges.github.forges import GitHubForges
+from bot.forges.github.user import UserClients
+from bot.forges.github.users import UserForges
 from bot.forges.gitlab import http as gitlab
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.forges.gitlab.forge import GitLab
+from bot.forges.gitlab.forges import GitLabForges
+from bot.forges.port import (
+    BotIdentity,
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Repository,
+)
 from bot.forges.unreadable import TooLargeError
+from lifecycle.identity import RepositoryId
+from tests.bot.forges.gitlab.conftest import Known
 
 FORGES: dict[str, Callable[[str], Pool[Any, Any, Any]]] = {
     "github": lambda url: github.Clients(f"{url}/api/v3", lambda: Token("t")),
@@ -237,3 +255,104 @@ def test_a_redirect_to_another_host_is_not_followed(forge: str) -> None:
             assert isinstance(asked_of(forge, said)[0], ForgeRefusedError)
 
     assert [each for each in elsewhere if each] == []
+
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+HERE = Repository(
+    id=RepositoryId("", 1),
+    full_name="acme/net",
+    default_branch="main",
+    clone_url="",
+    installation=1,
+    installed_at=LONG_AGO,
+)
+QUESTIONS: dict[str, tuple[object, ...]] = {
+    "proposal": (1,),
+    "open_proposals": (),
+    "merged_proposals": ("main", LONG_AGO),
+    "conversation": (1,),
+    "checks": ("1" * 40,),
+    "statuses_by": ("1" * 40,),
+    "required_checks": ("main",),
+    "commits": (1,),
+    "pushes": ("main", 1),
+    "role": ("ann", 5),
+    "issue": (1,),
+    "comment": (1, "words"),
+}
+NOT_DOCUMENTED = {
+    "nothing": b"",
+    "null": b"null",
+    "a text": b'"well"',
+    "a list of none": b"[null]",
+    "a list of texts": b'["a"]',
+    "an object of none": b"{}",
+    "other kinds in it": b'{"id": [], "number": {}, "user": 5, "state": null, "data": 7}',
+    "the same in a list": b'[{"id": {}, "number": [], "user": 5, "sha": {}, "body": 1}]',
+}
+
+
+def _spoken_to(forge: str, pool: Any) -> Forge:
+    if forge == "gitlab":
+        return GitLab(Known(BotIdentity("porchbot", "bot@x", 1)), HERE, pool)
+    return GitHub(UserClients("https://forge.example", "token"), HERE, pool)
+
+
+@EACH
+@pytest.mark.parametrize("what", NOT_DOCUMENTED)
+async def test_what_a_forge_does_not_document_is_its_error(what: str, forge: str) -> None:
+    """The short-cut takes apart whatever claims success: a look then breaks as if the bot were, and
+    people are told so."""
+    with served(answer(NOT_DOCUMENTED[what], "Connection: close"), []) as url:
+        pool = FORGES[forge](url)
+        wrong = {}
+        for name, asked in QUESTIONS.items():
+            try:
+                await getattr(_spoken_to(forge, pool), name)(*asked)
+            except (ForgeBusyError, ForgeRefusedError):
+                pass
+            except Exception as error:
+                wrong[name] = error
+        pool.close()
+
+    assert wrong == {}
+
+
+LISTS: dict[str, tuple[object, ...]] = {
+    "open_proposals": (),
+    "proposals_at": ("1" * 40,),
+    "newest_change": (),
+    "commits": (1,),
+    "pushes": ("main", 1),
+    "base_moves": ("main", LONG_AGO),
+    "required_checks": ("main",),
+    "statuses_by": ("1" * 40,),
+    "team": ("ops",),
+}
+
+
+@EACH
+@pytest.mark.parametrize("name", LISTS)
+async def test_an_object_is_no_empty_list(name: str, forge: str) -> None:
+    """Short-cut refused: going through whatever came. Of `{}` that leaves nothing: no check is
+    required, nobody wrote or pushed a commit."""
+    with served(answer(b"{}", "Connection: close"), []) as url:
+        pool = FORGES[forge](url)
+        with pytest.raises((ForgeBusyError, ForgeRefusedError)):
+            await getattr(_spoken_to(forge, pool), name)(*LISTS[name])
+        pool.close()
+
+
+@pytest.mark.parametrize(
+    ("port", "made"),
+    [
+        *((Forge, each) for each in (GitHub, GitHubByUser, GitLab)),
+        *((Forges, each) for each in (GitHubForges, UserForges, GitLabForges)),
+    ],
+)
+def test_each_question_to_a_forge_is_held_so(port: type, made: type) -> None:
+    """Fails when one is added, or overridden, and its answer is taken for what it should be."""
+    asked = {name for name, _ in inspect.getmembers(port, inspect.iscoroutinefunction)}
+
+    assert asked - {n for n in asked if getattr(getattr(made, n), "__wrapped__", None)} == set()
+    assert len(asked) > 5

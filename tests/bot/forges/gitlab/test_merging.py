@@ -110,7 +110,7 @@ async def test_who_may_not_merge_is_told_so() -> None:
 async def test_a_merge_train_is_the_queue_of_its_branch() -> None:
     """The short-cut merges past the train: the API does that for whoever may."""
     wire = Wire()
-    wire.has("GET /projects/7", {"merge_trains_enabled": True})
+    wire.has("GET /projects/7", {"id": 7, "merge_trains_enabled": True})
     wire.has("GET /projects/7/repository/branches/main", {"commit": {"id": BASE}})
     car = {"merge_request": {"iid": 3}, "pipeline": {"sha": TRAIN}}
     wire.has("GET /projects/7/merge_trains/main", [car])
@@ -160,7 +160,7 @@ async def test_what_is_not_on_the_train_that_is_answered_was_not_put_there() -> 
 
 async def test_a_project_without_trains_has_no_queue() -> None:
     wire = Wire()
-    wire.has("GET /projects/7", {})
+    wire.has("GET /projects/7", {"id": 7})
     wire.has("GET /projects/7/merge_requests/3", {"target_branch": "main"})
 
     assert await over(wire).merge_queue("main") is None
