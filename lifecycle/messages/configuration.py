@@ -192,7 +192,7 @@ def app(text: str) -> Problem:
 def anybodys(text: str) -> Problem:
     """The App whose account workflows have."""
     return (
-        f"{text!r} is whoever can push a workflow",
+        f"{text!r} is anybody who can push a workflow",
         "Name an App of your own, and give its token to the workflows of a protected branch alone",
     )
 

@@ -393,9 +393,9 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         "  approve: {from: ['app:github-actions'], automatic: {by: ['app:github-actions']}}\n"
         "  freeze: {from: ['app:github-actions']}\n",
         [
-            f".porchbot.yaml:{line}, access.{key}[0]: 'app:github-actions' is whoever can push a"
-            " workflow. Name an App of your own, and give its token to the workflows of a protected"
-            " branch alone."
+            f".porchbot.yaml:{line}, access.{key}[0]: 'app:github-actions' is anybody who can"
+            " push a workflow. Name an App of your own, and give its token to the workflows of a"
+            " protected branch alone."
             for line, key in (
                 (2, "approve.automatic.by"), (2, "approve.from"), (3, "freeze.from")
             )

@@ -104,7 +104,14 @@ class GitHubAnswer(ForgeAnswer):
         return "; ".join([text, *[d for d in details if d]])[:MOST_REASON]
 
 
-class _Encrypted(HTTPSRequestsConnectionClass):
+class _Bounded:
+    """A connection of PyGithub's, of either kind, whose answers are bounded."""
+
+    session: requests.Session
+    verb: str
+    protocol: str
+    host: str
+
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         timed.mount(self.session, MOST_ANSWER)
@@ -112,25 +119,20 @@ class _Encrypted(HTTPSRequestsConnectionClass):
 
     def getresponse(self) -> RequestsResponse:
         """As PyGithub has it."""
-        answer = super().getresponse()
+        answer: RequestsResponse = super().getresponse()  # type: ignore[misc] # the other base's
         self._moves = _moves(self, answer, self._moves)
         return answer
 
 
-class _Plain(HTTPRequestsConnectionClass):
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        timed.mount(self.session, MOST_ANSWER)
-        self._moves = 0
-
-    def getresponse(self) -> RequestsResponse:
-        """As PyGithub has it."""
-        answer = super().getresponse()
-        self._moves = _moves(self, answer, self._moves)
-        return answer
+class _Encrypted(_Bounded, HTTPSRequestsConnectionClass):
+    pass
 
 
-def _moves(connection: _Encrypted | _Plain, answer: RequestsResponse, before: int) -> int:
+class _Plain(_Bounded, HTTPRequestsConnectionClass):
+    pass
+
+
+def _moves(connection: _Bounded, answer: RequestsResponse, before: int) -> int:
     """How many redirections PyGithub follows in a row now; it would follow any number.
 
     Args:
@@ -148,7 +150,7 @@ def _moves(connection: _Encrypted | _Plain, answer: RequestsResponse, before: in
     if answer.status != 301 or (to.scheme, to.hostname) != (connection.protocol, connection.host):
         return 0
     if before == MOST_MOVES:
-        connection.close()
+        connection.session.close()
         raise requests.TooManyRedirects
     return before + 1
 

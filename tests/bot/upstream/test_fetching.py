@@ -174,3 +174,37 @@ async def test_who_waits_no_more_keeps_nobody_waiting(steps: int) -> None:
         async with asyncio.timeout(LONG):
             for _ in range(2):  # who took long may begin where half is free alone
                 assert await fetches.fetch(RepositoryId("github", 10), lambda: "x") == "x"
+
+
+async def test_who_gives_up_as_a_turn_comes_is_passed_over() -> None:
+    """The short-cut gives the turn to whoever has just ceased to wait: an error in the event loop
+    that nobody sees."""
+    loop = asyncio.get_running_loop()
+    broken: list[object] = []
+    loop.set_exception_handler(lambda _, told: broken.append(told))
+    hangs = [loop.create_future() for _ in range(MOST_OF_ONE)]
+
+    async def offload(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found = work(*args, **kwargs)
+        if isinstance(found, int):
+            await hangs[found]
+        return found
+
+    fetches = LimitedFetches(offload, ManualClock())
+    going = [asyncio.create_task(fetches.fetch(SLOW, int, n)) for n in range(MOST_OF_ONE)]
+    await asyncio.sleep(0)
+    gives_up = asyncio.create_task(fetches.fetch(SLOW, lambda: "late"))
+    waits = asyncio.create_task(fetches.fetch(SLOW, lambda: "fetched"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    hangs[0].set_result(None)
+    await asyncio.sleep(0)  # it has ended, and nobody was told yet
+    gives_up.cancel()
+
+    async with asyncio.timeout(LONG):
+        assert await waits == "fetched"
+    assert gives_up.cancelled()
+    assert broken == []
+    hangs[1].set_result(None)
+    assert await asyncio.gather(*going) == [0, 1]
