@@ -106,7 +106,15 @@ def unreadable(error: PackageError) -> KptfileError:
     if isinstance(error, KptfileError):
         return error
     line = "" if error.place.line is None else f"line {error.place.line}: "
-    details = f"yaml: {line}{error.problem}"
+    said = f"{line}{error.problem}"
+    if error.__cause__ is not None:
+        from cadlib.yaml.nodes import in_words_of_kpt  # it takes 6 MB, and is there by now
+
+        theirs = in_words_of_kpt(error)
+        if theirs:
+            stopped = "" if theirs.startswith(line) else f" (read up to line {error.place.line})"
+            said = f"{theirs}{stopped}"
+    details = f"yaml: {said}"
     return KptfileError(error.place, error.problem, error.fix, opening=_UNREADABLE, details=details)
 
 

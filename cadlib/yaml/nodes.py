@@ -18,6 +18,7 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scanner import ScannerError
 
 from cadlib.errors import PackageError, Place, quoted
 from cadlib.limits import PackageLimits
@@ -65,6 +66,24 @@ def documents(source: SourceText, limits: PackageLimits) -> tuple[Document, ...]
         line = source.text.encode().count(b"\n", 0, error.position) + 1
         reason = f"{error.reason} (U+{error.character:04X})"
         raise _no_yaml(source, line, reason) from error
+
+
+def in_words_of_kpt(error: PackageError) -> str:
+    """Return what kpt's parser says of a file that is not YAML; "" if no parser refused it.
+
+    It names the line on which begins what cannot be read; before a whole mapping or list it
+    counts from 0, and leaves out a 0.
+
+    Source: go-yaml v3, decode.go, `parser.fail`.
+    """
+    cause = error.__cause__
+    if not isinstance(cause, MarkedYAMLError) or not cause.problem:
+        return ""
+    lines = [mark.line for mark in (cause.context_mark, cause.problem_mark) if mark]
+    line = next((each for each in lines if each), 0)
+    if line and isinstance(cause, ScannerError):
+        line += 1
+    return f"line {line}: {cause.problem}" if line else str(cause.problem)
 
 
 def _documents(source: SourceText, limits: PackageLimits) -> tuple[Document, ...]:

@@ -52,6 +52,7 @@ from tests.cases.model import (
 _TIME = re.compile(r'^(\[(?:PASS|FAIL)\] ".*" in ).*$', re.MULTILINE)
 _GROUPS = {"fn": fn, "pkg": pkg}
 _BLUEPRINT = re.compile(rb"^ *cnrm\.cloud\.google\.com/blueprint: 'krm-fn'\n", re.MULTILINE)
+_JOINED = re.compile(r"^ Stderr: (.*?),?$", re.MULTILINE)
 _SILENT, _LAYOUT = "D67", "D78"
 _STATUS = "status"
 _NUMBER = re.compile(rb"set [0-9]+ labels")
@@ -265,7 +266,9 @@ def _trees(expected: Files, actual: Files) -> dict[str, str]:
     """
     found = differences(expected, actual, {"kptfile": "semantic", "other_files": "documents"})
     for path, entry in expected.items():
-        if packages.name(path) == KPTFILE and path in actual and path not in found:
+        if packages.name(path) != KPTFILE or path in found:
+            continue
+        if path in actual and actual[path].data != entry.data:  # the same may be no YAML
             lost = _comments(entry.data) - _comments(actual[path].data)
             if lost:
                 found[path] = f"comments are lost: {sorted(lost)}"
@@ -305,6 +308,10 @@ def _resources(text: str) -> list[Value]:
 
 def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> Verdict | None:
     """Return the one deviation that explains all that was found; None where there is none."""
+    wanted = _texts(data.get("expected_stderr_contains"))
+    if found.keys() == {"standard error"} and any(map(_JOINED.search, wanted)):
+        apart = {**data, "expected_stderr_contains": [_JOINED.sub(_apart, each) for each in wanted]}
+        return None if dict(_differences(apart, ran)) else deviates("D150", "its lines stay lines")
     if found.keys() == {"standard output"}:
         return _of_output(data["expected_stdout_contains"], ran.output.decode())
     expected = _expected(data)
@@ -320,6 +327,14 @@ def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> V
     ):
         return deviates("D60", f"{', '.join(sorted(kustomizations))} left as it is")
     return _of_results(expected, ran.files, found)
+
+
+def _apart(joined: re.Match[str]) -> str:
+    """Return the lines of a function that kpt put into one, as they are shown here."""
+    said = joined[1].split(", ")
+    cut = f"...({len(said) - 4} line(s) truncated, use '--truncate-output=false' to disable)"
+    shown = said if len(said) <= 4 else [*said[:4], cut]
+    return "\n".join(["  Stderr:", *(f"    {line}" for line in shown)])
 
 
 def _of_results(expected: Files, actual: Files, found: Mapping[str, str]) -> Verdict | None:

@@ -362,8 +362,23 @@ FRAMES: dict[str, tuple[str, str]] = {
     ),
     "no YAML": (
         "a: [",
-        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: line 1: the file is not YAML:'
-        " while parsing a flow node, did not find expected node content",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
+        "yaml: line 1: did not find expected node content",
+    ),
+    "no colon": (
+        HEAD + "info\n  site: a\n",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
+        "yaml: line 5: could not find expected ':' (read up to line 6)",
+    ),
+    "a colon too many": (
+        HEAD + "info:\n  site: a: b\n",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
+        "yaml: line 6: mapping values are not allowed in this context",
+    ),
+    "a list that is not closed": (
+        HEAD + "info:\n  keywords: [a,\n  site: b\n",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
+        "yaml: line 5: did not find expected ',' or ']' (read up to line 8)",
     ),
     "nothing": (
         "",
@@ -385,6 +400,7 @@ FRAMES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("text", "expected"), FRAMES.values(), ids=FRAMES)
 def test_what_kpt_prints(text: str, expected: str) -> None:
+    """The short-cut: the words for a file that is read by people, in kpt's frame."""
     with pytest.raises(KptfileError) as caught:  # the whole text is compared
         read(text)
 
