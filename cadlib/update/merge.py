@@ -126,7 +126,7 @@ class _Run:
         name = packages.name(package) or self.name
         sides = (trees.origin, trees.local, trees.updated)
         match [not package or KPTFILE in each for each in sides]:
-            case [False, True, True]:
+            case [False, True, True] if not _copies(trees.local):
                 raise added_in_both(package)
             case [False, False, True]:
                 self.said.append(f'Adding package "{name}" from upstream.')
@@ -139,7 +139,7 @@ class _Run:
                 return None
             case [True, True, False]:
                 return self._gone(trees, name)
-            case [True, True, True]:
+            case [_, True, True]:
                 with placed_in(package):
                     return self._three(trees, package, name)
             case _:
@@ -223,6 +223,12 @@ def _is_untouched(trees: ThreeWayFiles) -> bool:
     return not changed(trees.origin, trees.local) and all(
         _upstream(trees.origin, each) == _upstream(trees.local, each) for each in find(trees.local)
     )
+
+
+def _copies(files: Files) -> bool:
+    """Tell whether a package takes what upstream has over what is here, whoever made that."""
+    kptfile = read_kptfile(files)
+    return kptfile is not None and kptfile.update_strategy == "copy-merge"
 
 
 def _upstream(files: Files, package: str) -> GitRef | None:
