@@ -1,7 +1,7 @@
 """Telling whether a merged value differs from kpt's on purpose, and by which entry.
 
 Every difference is explained by itself from the three states; one that is not explained makes
-the whole unexplained. The entries are D20 to D24, D29 and D31 of docs/deviations.md.
+the whole unexplained. The entries are D20 to D24 and D29 to D31 of docs/deviations.md.
 """
 
 import json
@@ -16,7 +16,7 @@ from cadlib.package.source import ref
 from tests.cases.compare import Parsed, documents
 
 LEFTOVER, ELEMENT, MAPPING, ORDER, COMMENTS = "D20", "D21", "D22", "D23", "D24"
-ONE_VALUE, EMPTIED = "D29", "D31"
+ONE_VALUE, NULLED, EMPTIED = "D29", "D30", "D31"
 
 
 def explained(expected: Any, actual: Any, origin: Any, local: Any, updated: Any) -> set[str]:
@@ -39,6 +39,9 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
     _, local, updated = states
     if _is_lost(actual, states):
         yield ""
+        return
+    if actual is None and expected is ABSENT and updated is None and alike(states[0], local):
+        yield NULLED
         return
     if actual in ([], {}) and alike(actual, updated) and not isinstance(expected, dict):
         mixed = {type(each) for each in states} >= {list, dict}

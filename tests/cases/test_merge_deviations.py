@@ -30,6 +30,10 @@ STATES: dict[str, tuple[Any, Any, Any, Any, Any, set[str]]] = {
     "a list that upstream emptied": ({"l": [A]}, {"l": []}, {"l": [A]}, {"l": [A]}, {"l": []},
                                      {"D31"}),
     "and that kpt leaves out": ({}, {"l": []}, {"l": [A]}, {"l": [A2]}, {"l": []}, {"D31"}),
+    "a null that upstream wrote": ({}, {"a": None}, {"a": 1}, {"a": 1}, {"a": None}, {"D30"}),
+    "a null that upstream wrote over a change": (
+        {}, {"a": None}, {"a": 1}, {"a": 2}, {"a": None}, set(),
+    ),
     "a list that upstream made an empty mapping": (
         {}, {"l": {}}, {"l": [A]}, {"l": [A2]}, {"l": {}}, {"D29"},
     ),

@@ -63,6 +63,11 @@ def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
     if data["updated"] is None and wanted == "no such file or directory":
         return deviates(_NO_FOLDER, "a tree that is not there counts as empty")
     local = entries(data["local"])
+    empty = {
+        path for path, each in data["local"].items() if isinstance(each, dict) and each.get("dir")
+    }
+    if wanted == "is a directory" and empty & entries(data["updated"]).keys():
+        return deviates(_NO_FOLDER, "a folder without files is in nobody's way")
     clash = [
         path for path in entries(data["origin"]) if any(p.startswith(f"{path}/") for p in local)
     ]
