@@ -52,7 +52,7 @@ from tests.cases.model import (
 _TIME = re.compile(r'^(\[(?:PASS|FAIL)\] ".*" in ).*$', re.MULTILINE)
 _GROUPS = {"fn": fn, "pkg": pkg}
 _BLUEPRINT = re.compile(rb"^ *cnrm\.cloud\.google\.com/blueprint: 'krm-fn'\n", re.MULTILINE)
-_JOINED = re.compile(r"^ Stderr: (.*?),?$", re.MULTILINE)
+_JOINED = re.compile(r"^ Stderr: (.*)$", re.MULTILINE)
 _SILENT, _LAYOUT = "D67", "D78"
 _STATUS = "status"
 _NUMBER = re.compile(rb"set [0-9]+ labels")
@@ -331,8 +331,9 @@ def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> V
 
 def _apart(joined: re.Match[str]) -> str:
     """Return the lines of a function that kpt put into one, as they are shown here."""
-    said = joined[1].split(", ")
-    cut = f"...({len(said) - 4} line(s) truncated, use '--truncate-output=false' to disable)"
+    said = joined[1].removesuffix(",").split(", ")
+    more = len(said) - 4 + joined[1].endswith(",")  # the last line end begins one more
+    cut = f"...({more} line(s) truncated, use '--truncate-output=false' to disable)"
     shown = said if len(said) <= 4 else [*said[:4], cut]
     return "\n".join(["  Stderr:", *(f"    {line}" for line in shown)])
 
