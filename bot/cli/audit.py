@@ -37,21 +37,6 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
-def _known(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse the name of no action: nothing would be found, as if nothing had been done."""
-    if not given:
-        return given
-    # Heavy, and not needed for --help.
-    from bot.store.values import BEGAN, TRY_AGAIN
-    from lifecycle.actions import Action
-
-    names = sorted([BEGAN, TRY_AGAIN, *(each.KIND.name for each in get_args(Action))])
-    for name in given:
-        if name not in names:
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(names)}.")
-    return given
-
-
 @click.command(
     cls=StrictCommand,
     examples="""
@@ -73,8 +58,8 @@ def _known(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     "actions",
     multiple=True,
     metavar="NAME",
-    callback=_known,
-    help="Action, such as Merge; may be given several times. A wrong one is answered with all.",
+    help="Action, such as Merge, also one that only earlier releases wrote; may be given several"
+    " times. A wrong one is answered with all.",
 )
 @click.option(
     "--since",
@@ -110,6 +95,7 @@ def audit(
 
     try:
         with _database() as url:
+            _refuse_unknown(url, actions)
             wanted = TrailFilter(
                 repositories=_keys(url, repository),
                 proposal=proposal,
@@ -123,6 +109,26 @@ def audit(
                 click.echo(line)
     except StoreError as error:
         raise CommandFailure(str(error)) from error
+
+
+def _refuse_unknown(url: str, given: tuple[str, ...]) -> None:
+    """Refuse the name of no action: nothing would be found, as if nothing had been done.
+
+    What this release does not write, an earlier one may have written: the trail tells.
+    """
+    # Heavy, and not needed for --help.
+    from bot.store.trail import holds
+    from bot.store.values import BEGAN, TRY_AGAIN
+    from lifecycle.actions import Action
+
+    names = sorted([BEGAN, TRY_AGAIN, *(each.KIND.name for each in get_args(Action))])
+    for name in given:
+        if name not in names and not holds(url, name):
+            raise click.BadParameter(
+                f"{name!r} is not one of {', '.join(names)}. No entry of an earlier release has it"
+                " either.",
+                param_hint="'--action'",
+            )
 
 
 @contextmanager

@@ -104,6 +104,12 @@ def check(
     if tried or as_json:
         raise CommandFailure("--rules and --json need a pull request: name one")
     folder = Path(args[0] if args else ".")
+    if args and "://" in args[0] and not folder.exists():
+        raise Undetermined(
+            f"{args[0]} is not the address of a pull request or merge request. One ends in"
+            " /pull/NUMBER or /-/merge_requests/NUMBER. To check a repository, clone it and name"
+            " the folder"
+        )
     if not folder.is_dir():
         raise CommandFailure(f"{folder}: no such folder")
     with WorkingTree(folder) as tree, CommandFunctionRunner(options.wanted(given)) as functions:

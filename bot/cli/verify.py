@@ -44,7 +44,7 @@ _ID = re.compile(rf"{NAME}:[0-9]+", re.ASCII)
     $ porchbot verify net/core@v5 --repo mirror.git --repository github:42
     """,
 )
-@click.argument("revision", metavar="PACKAGE@vN")
+@click.argument("revision", metavar="PACKAGE@vN | TAG")
 @click.option(
     "--allowed-signers",
     "file",
@@ -74,12 +74,14 @@ def verify(revision: str, file: Path | None, repo: Path, repository: str, as_jso
     publish branch, as last fetched, says that the revision was withdrawn. It contacts neither the
     forge nor the bot: download the bot's file of allowed signers once, and keep it.
     """
-    found = names.parse_shown(revision)
+    found = names.parse_shown(revision) or names.parse_tag(names.tag_ref(revision))
     if found is None:
         raise click.UsageError(
-            f"{revision!r} is not a revision. Write PACKAGE@vN, such as net/core@v5."
+            f"{revision!r} is not a revision. Write PACKAGE@vN, such as net/core@v5, or its tag,"
+            " such as net/core/v5."
         )
     package, number = found
+    revision = names.shown(package, number)
     tag, folder = names.spelled(package, number), repo.absolute()
     signers, expected = _signers(folder, file), _expected(folder, repository)
     with closing(RepositoryTrees(folder, users_environment())) as git:

@@ -135,6 +135,19 @@ def keys_of(url: str, name: str) -> tuple[str, ...]:
         return ()
 
 
+def holds(url: str, action: str) -> bool:
+    """Tell whether any entry is of an action, whichever release wrote it.
+
+    Args:
+        url: The database, for libpq.
+        action: Its name.
+
+    Raises:
+        StoreError: The database cannot be reached, or holds no trail.
+    """
+    return next(entries(url, TrailFilter(actions=(action,)), limit=1), None) is not None
+
+
 def _where(wanted: TrailFilter) -> tuple[str, dict[str, Any]]:
     """The condition that entries fulfil, of our own words alone, and its values."""
     parts = {

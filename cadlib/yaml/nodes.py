@@ -1,5 +1,6 @@
 """Makes nodes of the C parser's events; only `cadlib.yaml.parse` and `holds` read the parser."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -134,8 +135,13 @@ def _copied(event: Any) -> Event:
             return other
 
 
+_BREAK = re.compile(r"\r\n|\r|\n")
+
+
 def _no_yaml(source: SourceText, line: int, reason: str) -> PackageError:
-    place = Place(source.path, line)
+    # The parser stands behind the last line break where the file ends too early: no line is there,
+    # and forges show nothing at it.
+    place = Place(source.path, min(line, 1 + len(_BREAK.findall(source.text.rstrip()))))
     if "{{" in source.text:
         return TemplatedFileError(
             place,

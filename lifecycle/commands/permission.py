@@ -32,9 +32,9 @@ def refusal(
     """Return why stage or right refuse a command; "" when they do not."""
     p = response.proposal
     if p.place.issue and not row.dashboard:
-        return texts.on_dashboard(
-            row.word, [row.word for row in request.table.rows if row.dashboard]
-        )
+        there = [row.word for row in request.table.rows if row.dashboard]
+        where = texts.ON_ANY if row.of_repository else texts.ON_ONE if row.question else ""
+        return texts.on_dashboard(row.word, there, where=where)
     if not row.fits(p):
         return texts.wrong_stage(row.word, p.stage)
     if (

@@ -216,13 +216,29 @@ def wrong_stage(command: str, stage: Stage) -> str:
             return f"{word} is for open proposals, and this one is closed. Reopen it first."
 
 
-def on_dashboard(command: str, words: Sequence[str]) -> str:
-    """A command about a pull request, on the dashboard issue."""
+def on_dashboard(command: str, words: Sequence[str], *, where: str = "") -> str:
+    """A command about a pull request, on the dashboard issue.
+
+    Args:
+        command: Its word.
+        words: Of the commands that are for the dashboard.
+        where: What answers it instead, as a sentence; "" where only its pull request does.
+    """
     there = some(typed(f"{word}") for word in words)
     return (
         f"{typed(f'{command}')} refused: it is for a pull request, and this is the dashboard."
-        f" Comment it on the pull request. Here you can use {there}."
+        f" {where or 'Comment it on the pull request.'} Here you can use {there}."
     )
+
+
+ON_ANY = "Comment it on any pull request, also on one that is merged or closed."
+"""Where a command is given that is about a published revision."""
+
+ON_ONE = (
+    "What each pull request waits for is listed above; for all of its gates, comment it on the pull"
+    " request."
+)
+"""Where `/why` is answered."""
 
 
 def nothing_held() -> str:

@@ -73,13 +73,27 @@ def ids(*args: str) -> list[int]:
 
 
 @pytest.mark.parametrize("word", ["merge", "Published", ""])
-def test_a_word_that_is_no_action_is_refused_with_all_that_are(word: str) -> None:
+async def test_a_word_that_is_no_action_is_refused_with_all_that_are(url: str, word: str) -> None:
     """The short-cut looks for it: "No entries." reads as if nothing had been merged."""
     result = run("--action", "Merge", "--action", word)
 
     assert result.exit_code
     names = {each.KIND.name for each in get_args(Action)} | {"Began", "TryAgain"}
     assert f"{word!r} is not one of {', '.join(sorted(names))}." in result.output
+    assert "Invalid value for '--action'" in result.output
+
+
+async def test_an_action_that_only_an_earlier_release_wrote_is_found(url: str) -> None:
+    """Short-cut refused: the names of this release alone, so that nobody can ask for what the
+    trail shows; or a list of names that once were, which the next change of a name makes old."""
+    began = {"asked": [ANN], "proposals": [], "actions": [{"action": "PushSeals"}]}
+    async with PostgresStore(url, patience=60) as store:
+        await store.audit.add(KEY, [("PushLedger", entry(ANN)), ("Began", began)])
+
+    assert ids("--action", "PushLedger") == [6]
+    assert ids("--action", "PushLedger", "--action", "Tag") == [3, 6]
+    assert ids("--action", "PushSeals") == [7]
+    assert run("--action", "PushFlags").exit_code == 1
 
 
 FILTERS: dict[str, tuple[tuple[str, ...], list[int]]] = {

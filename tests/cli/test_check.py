@@ -278,6 +278,21 @@ def test_wrong_use(
     assert result.stderr.startswith(message)
 
 
+@pytest.mark.parametrize("path", ["", "/issues/3", "/-/merge_requests", ".git"])
+def test_an_address_of_no_pull_request_is_told_as_an_address(path: str) -> None:
+    """The short-cut takes it for a folder: `https:/forge.example/…: no such folder`."""
+    address = f"https://forge.example/acme/blueprints{path}"
+
+    result = check(address)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"error: {address} is not the address of a pull request or merge request. One ends in"
+        " /pull/NUMBER or /-/merge_requests/NUMBER. To check a repository, clone it and name the"
+        " folder\n"
+    )
+
+
 def test_a_hook_s_own_index_is_not_taken(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut inherits git's variables: in a hook they name what is being committed."""
     write(top, {"net/core/a.yaml": WRONG})

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,9 @@ import pytest
 from github.Auth import Token
 from rich.console import Console
 
+from bot.cli.demo import playground as playground_module
 from bot.cli.demo.balancer import Balancer
+from bot.cli.demo.playground import Playground, PlaygroundError
 from bot.cli.demo.story import Story
 from tests.screenshots import PATIENCE, PICTURES, Picture, digest, looking, page, said
 from tests.stories.people import wait_for
@@ -297,3 +300,58 @@ def test_a_connection_goes_to_the_next_that_takes_it() -> None:
                         bot.sendall(b"pong")
                     assert sender.recv(4) == b"pong"
                     assert sender.recv(1) == b""
+
+
+class _NoDatabase:
+    """In place of a database."""
+
+    url, pid = "postgresql://nowhere", 1
+
+    def __enter__(self) -> "_NoDatabase":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class _NoForge:
+    """In place of a sandbox forge, where only the bot's start counts."""
+
+    dialect, child = "github", None
+
+    def start(self, *_: object) -> dict[str, str]:
+        return {}
+
+    def info(self) -> dict[str, str]:
+        return {}
+
+
+def test_a_bot_that_is_not_ready_in_time_is_told_with_the_end_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: the path of the log, which is gone by the time somebody reads it."""
+    folder = tmp_path / "playground"
+    folder.mkdir()
+    program = tmp_path / "slow"
+    program.write_text("#!/bin/sh\necho the database is still starting\nexec cat >/dev/null\n")
+    program.chmod(0o755)
+
+    def never(_: str) -> bool:
+        wait_for("its log", lambda: "still" in (folder / "log").read_text() or None)
+        return False
+
+    monkeypatch.setattr(playground_module, "sandboxes", lambda *_: [_NoForge()])
+    monkeypatch.setattr(playground_module, "EmbeddedPostgres", _NoDatabase)
+    monkeypatch.setattr(playground_module, "_answers", never)
+    monkeypatch.setattr(playground_module, "START_LIMIT", 5)
+    monkeypatch.setattr(sys, "executable", os.fspath(program))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: os.fspath(folder))
+
+    with pytest.raises(PlaygroundError) as told, Playground(None):
+        pass
+
+    assert str(told.value) == (
+        "bot 1 was not ready within 5 s (the database is still starting). Try again when the"
+        " machine has less to do"
+    )
+    assert not folder.exists()

@@ -232,11 +232,22 @@ def test_a_file_without_keys_is_told_in_words(made: SignedRepository, tmp_path: 
         assert (done.exit_code, said in done.output, "Errno" in done.output) == (1, True, False)
 
 
+def test_a_revision_may_be_named_by_its_tag(made: SignedRepository) -> None:
+    """The short-cut refuses the name that `git tag --list` and the bot's answers show."""
+    made.tag(made.data())
+
+    by_tag = verified(made, revision="net/core/v5")
+
+    assert by_tag.exit_code == 0, by_tag.output
+    assert by_tag.output == verified(made).output
+
+
 def test_only_revisions_can_be_verified(made: SignedRepository) -> None:
-    for revision in ("net/core", "net/core@5", "net/core@v05", "net/../core@v1", "../x@v1"):
+    wrong = "net/core", "net/core@5", "net/core@v05", "net/../core@v1", "../x@v1"
+    for revision in (*wrong, "net/core/v05", "net/../core/v1", "net/core/5", "v5/v1", "/v1"):
         done = verified(made, revision=revision)
         assert done.exit_code == 1, revision
-        assert "is not a revision. Write PACKAGE@vN" in done.output
+        assert "is not a revision. Write PACKAGE@vN, such as net/core@v5, or its tag" in done.output
 
 
 def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) -> None:

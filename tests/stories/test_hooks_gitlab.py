@@ -142,6 +142,33 @@ def test_a_groups_webhook_tells_of_its_projects_and_of_no_other(play: World) -> 
     wait_for("GitLab to send it", lambda: 403 in _answers(play, made.id) or None, 60)
 
 
+def test_a_project_made_later_in_a_group_is_served_at_once(play: World) -> None:
+    """Short-cuts refused: a group's webhook that tells what happens in its projects alone; an event
+    of a new project that is dropped because nobody serves that yet. A sweep found it then, up to a
+    quarter of an hour later."""
+    state = play.forge.state
+    state.data.gitlab.tier = "premium"
+    state.organizations.add("team", admins=("owner",))
+    owner: Any = play.owner
+    client = owner.client()
+    group = client.groups.get("team")
+    group.members.create({"user_id": state.user(NAME).id, "access_level": 40})
+    (ours,) = _hooks(play, play.repository.id).values()
+    to = OurHooks(ours.url.partition("?")[0], HookSecrets("gitlab", (SECRET.encode(),)))
+    made = group.hooks.create(to.settings(HookOwner(GROUP, group.id)))
+    play.rests()
+
+    given = {"name": "later", "namespace_id": group.id}
+    later = client.projects.create(given)
+
+    wait_for("what GitLab told", lambda: _answers(play, made.id) or None, 60)
+    assert _answers(play, made.id) == [202]
+    assert isinstance(play, RealWorld)
+    served = f"SELECT 1 FROM served WHERE number = {later.id}"
+    wait_for("the bot to serve it", lambda: play.database(served) or None, 60)
+    assert not to.otherwise(group.hooks.get(made.id).attributes, HookOwner(GROUP, group.id))
+
+
 def test_a_system_hook_tells_of_a_push_of_many_branches(play: World) -> None:
     """Short-cuts refused: a push of more than three branches, of which no project's webhook tells,
     is found by a sweep; the system hook counts for nothing."""

@@ -31,8 +31,8 @@ from bot.cli.demo.sandboxes import DemoForgeError, sandboxes
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 
-START_LIMIT = 60
-"""Seconds for a process to be ready; it takes about two."""
+START_LIMIT = 300
+"""Seconds for a process to be ready; it takes about two, and over a minute on a busy machine."""
 
 
 class PlaygroundError(Exception):
@@ -168,7 +168,7 @@ class Playground:
             for each in self._sandboxes:
                 if each.child is not None and each.child.poll() is not None:
                     status = each.child.returncode
-                    raise PlaygroundError(f"the forge exited ({status}); see {self._log}")
+                    raise PlaygroundError(f"the forge exited ({status}): {self._last_words()}")
 
     def _start(self) -> None:
         url = self._stack.enter_context(self._postgres).url
@@ -269,7 +269,10 @@ class Playground:
                 return
             time.sleep(0.05)
         stop(each.child)
-        raise NotStartedError(f"{each.name} was not ready within {START_LIMIT} s; see {self._log}")
+        raise NotStartedError(
+            f"{each.name} was not ready within {START_LIMIT} s ({self._last_words()}). Try again"
+            " when the machine has less to do"
+        )
 
     def _start_database(self) -> None:
         try:
@@ -309,8 +312,9 @@ class Playground:
             part.replace(self._info_file)
 
     def _last_words(self) -> str:
+        """The end of the log, which is removed with the folder."""
         lines = self._log.read_text().strip().splitlines() if self._log.exists() else []
-        return " / ".join(lines[-3:]) or f"see {self._log}"
+        return " / ".join(lines[-3:]) or "nothing was logged"
 
     def _end(self) -> None:
         self._ending.set()

@@ -66,9 +66,9 @@ def command(
             values = [_value(each, waits.get(at, "")) for at, each in there.items()]
             click.echo(json.dumps(values, indent=2))
             return
-        for line in _lines(found, chosen):
-            terminal.say(line)
         every = not packages and selector == PackageSelector()
+        for line in _lines(found, chosen, every=every):
+            terminal.say(line)
         for line in waiting.lines(waits, found[0], None if every else there):
             terminal.say(line)
 
@@ -88,9 +88,15 @@ def _named(found: Sequence[PackageMarks], names: Sequence[str]) -> Sequence[Pack
     return [each for each in found if not wanted or each.path in wanted]
 
 
-def _lines(found: Sequence[SourceRepository], chosen: Sequence[PackageMarks]) -> Iterator[str]:
+def _lines(
+    found: Sequence[SourceRepository], chosen: Sequence[PackageMarks], *, every: bool
+) -> Iterator[str]:
     if not chosen:
-        yield "No package is chosen."
+        yield (
+            "There is no package: no folder has a committed Kptfile. `porchbot pkg init` makes one."
+            if every
+            else "No package matches the selector. `porchbot rpkg get` lists all."
+        )
         return
     home = found[0].name
     yield from table(_HEAD, [_row(each, home) for each in chosen])

@@ -106,7 +106,12 @@ class Event:
 
     @property
     def repository(self) -> RepositoryId | None:
-        """Which project; None for what is about none."""
+        """Which project; None for what is about none, or about one that nobody serves yet.
+
+        What is stored of a project that is not served wakes nothing: a new one would not be found.
+        """
+        if self.kind == "project_create":
+            return None
         project = self.payload.get("project") or {}
         number = project.get("id") or self.payload.get("project_id")
         if number is None and self.kind == "merge_request":

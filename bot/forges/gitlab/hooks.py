@@ -37,6 +37,9 @@ EVENTS: Final = (
 )
 """What webhooks of projects and groups tell; the rest is found by sweeps."""
 
+GROUP_EVENTS: Final = (*EVENTS, "project_events")
+"""What webhooks of groups tell: of projects that are made later, too, before anybody pushes."""
+
 SYSTEM_EVENTS: Final = (
     "push_events",
     "tag_push_events",
@@ -44,6 +47,8 @@ SYSTEM_EVENTS: Final = (
     "repository_update_events",
 )
 """What system hooks tell; GitLab has them tell no notes."""
+
+_EVENTS: Final = {PROJECT: EVENTS, GROUP: GROUP_EVENTS, SYSTEM: SYSTEM_EVENTS}
 
 _UNCHANGED: Final = {"custom_webhook_template": "", "push_events_branch_filter": ""}
 """What would have a webhook send something else, or leave something out."""
@@ -166,7 +171,7 @@ class OurHooks:
 
     def shown(self, speaker: HookOwner) -> dict[str, object]:
         """How a webhook is to be set, as far as GitLab shows it."""
-        events = SYSTEM_EVENTS if speaker.kind == SYSTEM else EVENTS
+        events = _EVENTS[speaker.kind]
         more = {} if speaker.kind == SYSTEM else _UNCHANGED
         return {
             "url": self.secrets.address(self.url, speaker),

@@ -1,6 +1,7 @@
-"""What system hooks are told of projects: made, renamed, given away, changed, taken away.
+"""What is told of projects: made, renamed, given away, changed, taken away.
 
-Source: https://docs.gitlab.com/administration/system_hooks/
+Source: https://docs.gitlab.com/administration/system_hooks/,
+https://docs.gitlab.com/user/project/integrations/webhook_events/#project-events
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _EVENTS = {
 
 @payload("repository")
 def changed(_state: ForgeState, _links: Links, happening: Happening) -> Iterator[HookEvent]:
-    """What became of a project; system hooks alone hear of it, whatever they ask for."""
+    """What became of a project: each system hook hears of it, webhooks of groups that ask for it.
+
+    Those hear of projects made and taken away alone, as GitLab's page has examples of no other.
+    """
     repo, extra = happening.repo, happening.extra
     if repo is None:
         return
@@ -47,3 +51,5 @@ def changed(_state: ForgeState, _links: Links, happening: Happening) -> Iterator
     if event == "project_transfer":
         body["old_path_with_namespace"] = f"{extra['old_owner'].login}/{repo.name}"
     yield HookEvent(event="System Hook", flag="", body=body, action=event, system=True)
+    if event in ("project_create", "project_destroy"):
+        yield HookEvent(event="Project Hook", flag="project_events", body=body, action=event)

@@ -77,7 +77,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "a file that is no YAML": (
         tree(Kptfile=KPTFILE, a_yaml=resource("a") + "x: [1, 2\n"),
-        "error: a.yaml:6: the file is not YAML",
+        "error: a.yaml:5: the file is not YAML",
     ),
     "a file that is no YAML and quotes a template": (
         tree(Kptfile=KPTFILE, a_yaml=resource("a") + "b: '{{ .x }}'\nc:\nd: e\nf: [1, 2\ng: h\n"),
@@ -202,8 +202,8 @@ def test_any_template_in_the_folder_of_a_chart_is_one() -> None:
     run = drive(tree(Kptfile=KPTFILE, c__templates__t_yaml=text, t_yaml=text))
 
     assert [each.split(",")[0] for each in run.texts] == [
-        "warning: c/templates/t.yaml:6: this is a template and not YAML",
-        "error: t.yaml:6: the file is not YAML: while parsing a flow mapping",
+        "warning: c/templates/t.yaml:5: this is a template and not YAML",
+        "error: t.yaml:5: the file is not YAML: while parsing a flow mapping",
     ]
 
 

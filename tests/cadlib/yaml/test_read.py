@@ -195,7 +195,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "not YAML": (
         "é: 1\n\u2028\nb: [\n".encode(),
-        "f.yaml:4: the file is not YAML: while parsing a flow node, did not find expected"
+        "f.yaml:3: the file is not YAML: while parsing a flow node, did not find expected"
+        " node content. Correct the syntax there.",
+    ),
+    "not YAML, where it ends too early": (
+        b"a:\r\n  b: [\r\n\r\n\n",
+        "f.yaml:2: the file is not YAML: while parsing a flow node, did not find expected"
         " node content. Correct the syntax there.",
     ),
     "a control character": (

@@ -323,6 +323,19 @@ def test_strategies_are_named_before_anything_is_asked() -> None:
     assert "'resource-merge', 'fast-forward', 'force-delete-replace'" in done.output
 
 
+def test_a_clone_without_packages_is_told_how_to_begin(tmp_path: Path) -> None:
+    """Short-cut refused: "No package is chosen." to somebody who chose nothing."""
+    empty = Clone(tmp_path / "empty", BLUEPRINTS)
+    empty.git("commit", "--quiet", "--allow-empty", "-m", "x")
+
+    told = ran("get", clones=(empty,))
+
+    assert (told.exit_code, told.output) == (
+        0,
+        "There is no package: no folder has a committed Kptfile. `porchbot pkg init` makes one.\n",
+    )
+
+
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -372,7 +385,7 @@ def test_packages_that_a_selector_chooses(two: tuple[Clone, Clone]) -> None:
         "   porchbot.dev/purpose=base,region=eu,team=edge\n"
     )
     none = ran("list", "-l", "team=edge,held", clones=(two[1], two[0]))
-    assert none.output == "No package is chosen.\n"
+    assert none.output == "No package matches the selector. `porchbot rpkg get` lists all.\n"
     found = json.loads(ran("get", "-l", "path=net/*", "-o", "json", clones=two).output)
     assert [(each["path"], each["purpose"]) for each in found] == [
         ("net/core", "blueprint"),

@@ -354,6 +354,33 @@ def test_a_draft_that_changes_nothing_yet_is_held_to_the_rules_of_its_package() 
         assert [each.package for each in found] == ["net/core"] * wanted
 
 
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        ("/why", "What each pull request waits for is listed above; for all of its gates, comment"),
+        (
+            "/deprecate net/core@v1 old",
+            "Comment it on any pull request, also on one that is merged",
+        ),
+        ("/delete net/core@v1", "Comment it on any pull request, also on one that is merged"),
+        ("/approve", "Comment it on the pull request. Here you can use"),
+    ],
+)
+def test_what_is_not_for_the_dashboard_is_told_where_it_is(said: str, instead: str) -> None:
+    """The short-cut sends everything to "the pull request", of which `/deprecate` has none."""
+    p = asked(APPROVER, said, Policy())
+    p = replace(p, place=replace(p.place, issue=True, closed=True))
+
+    (told,) = [
+        each
+        for each in answers.answer(facts(p), p, memory.read(p)).actions
+        if isinstance(each, Reply)
+    ]
+
+    assert f"this is the dashboard. {instead}" in told.body
+    assert "Here you can use" in told.body
+
+
 def test_a_package_is_rebased_from_the_dashboard_by_who_may_change_it() -> None:
     """The short-cut asks for the right to the repository, which an issue is about."""
     only = {AccessAction.DRAFT: AccessRule(sources=(UserSource("somebody"),))}
