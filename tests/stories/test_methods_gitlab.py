@@ -243,3 +243,38 @@ def test_an_automatic_merge_is_not_made_before_all_checks_hold(
     two_bases.approver.says(numbers[0], "/approve")
     two_bases.rests()
     assert author.pull(numbers[0]).merged is (count == 1)
+
+
+@pytest.mark.parametrize("change", [_drafts, _holds, _takes_back])
+def test_an_automatic_merge_waits_for_what_changed_since_it_was_set(
+    play: World, change: Callable[[World, int], None]
+) -> None:
+    """Fails where a status that passed stays, or is "canceled" when the pipeline ends: what merges
+    by itself would be merged."""
+    author, approver, owner = play.author, play.approver, _owner(play)
+    _set(play, only_allow_merge_if_pipeline_succeeds=True)
+    number = play.proposes("drafts/net/a/x", package("net/a"))
+    head = author.pull(number).head
+    owner.reports(head, "ci", "pending")
+    approver.says(number, "/approve")
+    play.rests()
+    path = f"/projects/{play.repository.id}/merge_requests/{number}/merge"
+    owner.client().http_put(path, post_data={"auto_merge": True, "sha": head})
+    play.rests()
+    assert not author.pull(number).merged
+
+    change(play, number)
+    play.rests()
+    for word in ("/hold", "/unhold", "/hold", "/unhold"):  # each with another text of the status
+        approver.says(number, f"{word} {word}" if word == "/hold" else word)
+        play.rests()
+    if change is _holds:
+        approver.says(number, "/hold")
+        play.rests()
+    put = [s for p in play.repository.gitlab.pipelines.values() for s in p.statuses]
+    assert "canceled" in {status.state for status in put}
+    owner.reports(head, "ci")
+    play.rests()
+    assert not author.pull(number).merged
+    assert not author.tags()
+    assert play.failing() == []
