@@ -10,7 +10,14 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.marks import NAMED, digest_of, external, own, spelled
-from bot.forges.port import UNREAD, Context, ForgeMissingError, ForgeRefusedError, RequiredCheck
+from bot.forges.port import (
+    UNREAD,
+    Context,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreadableError,
+    RequiredCheck,
+)
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
 from lifecycle.messages.checks import button as button_texts
@@ -202,10 +209,13 @@ class CheckRuns(Calls):
         return found
 
     async def _required_by_protection(self, branch: str) -> set[tuple[str, int | None]]:
+        wanted = "read the base branch"
         try:
-            data = await self._get("read the base branch", f"/branches/{quote(branch, safe='')}")
+            data = await self._get(wanted, f"/branches/{quote(branch, safe='')}")
         except ForgeMissingError:
             return set()  # a base branch that is gone protects nothing
+        if "name" not in data:  # what is no branch does not say that nothing is required
+            raise ForgeUnreadableError(wanted, "its answer is no branch")
         required = (data.get("protection") or {}).get("required_status_checks") or {}
         if required.get("enforcement_level") == "off":
             return set()

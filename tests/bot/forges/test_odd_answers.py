@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from bot.forges.port import (
 from bot.forges.unreadable import TooLargeError
 from lifecycle.identity import RepositoryId
 from tests.bot.forges.gitlab.conftest import Known
+from tests.contract.forges import SandboxGitHub, opened
 
 FORGES: dict[str, Callable[[str], Pool[Any, Any, Any]]] = {
     "github": lambda url: github.Clients(f"{url}/api/v3", lambda: Token("t")),
@@ -341,6 +343,19 @@ async def test_an_object_is_no_empty_list(name: str, forge: str) -> None:
         with pytest.raises((ForgeBusyError, ForgeRefusedError)):
             await getattr(_spoken_to(forge, pool), name)(*LISTS[name])
         pool.close()
+
+
+async def test_what_is_no_branch_does_not_say_that_nothing_is_required(tmp_path: Path) -> None:
+    """The short-cut takes what is not there for what is not required."""
+    with opened("github", tmp_path) as place:
+        assert isinstance(place, SandboxGitHub)
+        assert place.sandbox is not None
+        assert await place.forge.required_checks("main") == ()
+        call = "GET /repos/{owner}/{repo}/branches/{branch}"
+        place.sandbox.faults.fail(call, 200, {})
+
+        with pytest.raises(ForgeBusyError, match="its answer is no branch"):
+            await place.forge.required_checks("main")
 
 
 @pytest.mark.parametrize(
