@@ -258,7 +258,7 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
     result = run("eval", package, "--exec", "cat")
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("error: sub/b.yaml:2: the file is not YAML")
+    assert result.stderr.startswith("error: sub/b.yaml:1: the file is not YAML")
 
 
 def test_a_template_that_the_function_does_not_see_is_named(tmp_path: Path) -> None:

@@ -378,7 +378,7 @@ FRAMES: dict[str, tuple[str, str]] = {
     "a list that is not closed": (
         HEAD + "info:\n  keywords: [a,\n  site: b\n",
         'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
-        "yaml: line 5: did not find expected ',' or ']' (read up to line 8)",
+        "yaml: line 5: did not find expected ',' or ']' (read up to line 7)",
     ),
     "nothing": (
         "",
