@@ -10,6 +10,7 @@ from pathlib import Path
 import github
 import gitlab
 from github.Repository import Repository as GitHubRepository
+from github.Requester import Requester
 from gitlab.v4.objects import Project
 
 from bot import places
@@ -18,6 +19,7 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.speaking_github import GitHubSpeaker
 from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker, client_of
 from bot.cli.rpkg.spoken import CommandChannel, refusal
+from bot.forges.github.http import TIMEOUT, BoundedHTTP, BoundedHTTPS
 from bot.git.process import execute, users_environment
 from bot.variables import GITHUB_API
 
@@ -88,14 +90,26 @@ def place_of(given: str) -> Iterator[CommandChannel]:
             "no token to comment with. Set GITHUB_TOKEN, or GITLAB_TOKEN (and PORCHBOT_GITLAB_URL),"
             " to a token of yours that may write comments there"
         )
-    api = _own_api(address, environ)
-    client_ = github.Github(
-        auth=github.Auth.Token(token), base_url=api, retry=None, seconds_between_writes=0
+    with _at_github(_own_api(address, environ), token) as client_:
+        yield GitHubSpeaker(client_, _of_github(client_, name))
+
+
+@contextmanager
+def _at_github(api: str, token: str) -> Iterator[github.Github]:
+    """What speaks to the caller's GitHub; its answers are bounded."""
+    Requester.injectConnectionClasses(BoundedHTTP, BoundedHTTPS)
+    client = github.Github(
+        auth=github.Auth.Token(token),
+        base_url=api,
+        timeout=TIMEOUT,
+        retry=None,
+        seconds_between_writes=0,
     )
     try:
-        yield GitHubSpeaker(client_, _of_github(client_, name))
+        yield client
     finally:
-        client_.close()
+        client.close()
+        Requester.resetConnectionClasses()
 
 
 def at_own_forge(given: str) -> RepositoryAddress:

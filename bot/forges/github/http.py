@@ -124,12 +124,12 @@ class _Bounded:
         return answer
 
 
-class _Encrypted(_Bounded, HTTPSRequestsConnectionClass):
-    pass
+class BoundedHTTPS(_Bounded, HTTPSRequestsConnectionClass):
+    """PyGithub's over TLS, whose answers are bounded."""
 
 
-class _Plain(_Bounded, HTTPRequestsConnectionClass):
-    pass
+class BoundedHTTP(_Bounded, HTTPRequestsConnectionClass):
+    """PyGithub's without TLS, likewise."""
 
 
 def _moves(connection: _Bounded, answer: RequestsResponse, before: int) -> int:
@@ -162,8 +162,8 @@ class _Client(Requester):
     request opens a connection of its own.
     """
 
-    _Requester__httpConnectionClass = _Plain
-    _Requester__httpsConnectionClass = _Encrypted
+    _Requester__httpConnectionClass = BoundedHTTP
+    _Requester__httpsConnectionClass = BoundedHTTPS
 
 
 class Clients(Pool[_Client, GitHubAnswer, Cost]):

@@ -1,4 +1,4 @@
-"""`porchbot rpkg` at a GitLab whose answers are none, or lead elsewhere."""
+"""`porchbot rpkg` at a forge whose answers are none, or lead elsewhere."""
 
 from typing import Any
 
@@ -11,10 +11,14 @@ from bot.cli.rpkg.speaking_gitlab import client_of
 from tests.bot.forges.test_odd_answers import LARGE, answer, served
 
 
-def _asks(url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def _asks(url: str, monkeypatch: pytest.MonkeyPatch, forge: str = "gitlab") -> Any:
     """What comes of looking for the dashboard."""
-    monkeypatch.setenv("GITLAB_TOKEN", "glpat-mine")
-    monkeypatch.setenv("PORCHBOT_GITLAB_URL", url)
+    if forge == "gitlab":
+        monkeypatch.setenv("GITLAB_TOKEN", "glpat-mine")
+        monkeypatch.setenv("PORCHBOT_GITLAB_URL", url)
+    else:
+        monkeypatch.setenv("GITHUB_TOKEN", "ghp_mine")
+        monkeypatch.setenv("PORCHBOT_GITHUB_API_URL", url)
     try:
         with place_of(f"{url}/acme/pkg") as place:
             return place.dashboard()
@@ -22,14 +26,15 @@ def _asks(url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         return error
 
 
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
 @pytest.mark.parametrize("what", LARGE)
 def test_no_more_of_an_answer_is_read_than_may_be(
-    what: str, monkeypatch: pytest.MonkeyPatch
+    what: str, forge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The short-cut leaves it to python-gitlab, which reads all that comes, unpacked."""
+    """The short-cut leaves it to PyGithub or python-gitlab, which read all that comes, unpacked."""
     asked: list[bytes] = []
     with served(LARGE[what], asked) as url:
-        found = _asks(url, monkeypatch)
+        found = _asks(url, monkeypatch, forge)
 
     assert type(found).__name__ in {"LargeAnswerError", "ConnectionError"}
     assert len([each for each in asked if each]) == 1
