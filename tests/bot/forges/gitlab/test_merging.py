@@ -131,7 +131,9 @@ async def test_a_squash_is_asked_for_where_a_project_wants_every_merge_squashed(
 ) -> None:
     """The short-cut leaves that to GitLab, which refuses who does not ask for it."""
     wire = Wire()
-    wire.has("GET /projects/7", {"merge_trains_enabled": trains, "squash_option": "always"})
+    wire.has(
+        "GET /projects/7", {"id": 7, "merge_trains_enabled": trains, "squash_option": "always"}
+    )
     wire.has("GET /projects/7/merge_requests/3", mr(target_branch="main"))
     wire.has("POST /projects/7/merge_trains/merge_requests/3", [{"merge_request": {"iid": 3}}], 201)
     wire.has("PUT /projects/7/merge_requests/3/merge", mr(state="merged"))
