@@ -3,8 +3,9 @@
 Rules (docs/design.md, "Authors"):
 
 1. Authors, committers and co-authors of its commits, whoever pushed them, and whoever asked the bot
-   to make one: names in commits can be forged, pushes and our marks cannot. Our marks name the
-   number of the account as well, which stays when its login changes.
+   to make one: names in commits can be forged, pushes cannot. Commits of ours name the number of
+   the account as well, which stays when its login changes. What they say counts also where a forge
+   made them anew, so that our mark does not hold: to be named makes nobody's approval count.
 2. A merge of the base's own line whose tree is the clean merge adds nothing: neither who made it
    ("Update branch") nor who pushed it is an author by it.
 3. A commit whose author, committer or pusher the forge does not know makes self-approval
@@ -17,7 +18,7 @@ Rules (docs/design.md, "Authors"):
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lifecycle.access import Person
@@ -52,8 +53,9 @@ def wrote(
     moves: Sequence[Move],
     *,
     updates: Mapping[Sha, Sha],
-    ours: Mapping[Sha, str],
+    ours: Collection[Sha],
     login: str,
+    asked: Iterable[str] = (),
     ruled: Iterable[str] = (),
 ) -> Authors:
     """Return the authors of a proposal, from its commits and pushes.
@@ -62,13 +64,14 @@ def wrote(
         commits: Of the proposal.
         moves: Of its branch.
         updates: Clean merges of the base's line among the commits, each to its first parent.
-        ours: Commits that we made and marked, each to who asked for it, as from `spelled`; ""
-            for nobody.
+        ours: Commits that we made and marked.
         login: Our own.
+        asked: Whom commits name that look like ours, as from `spelled`: who asked for them, and
+            who changed rules, where the mark does not hold; `UNKNOWN` as below.
         ruled: Who changed the rules last that commits of ours were made by, as from `spelled`;
             `UNKNOWN` where somebody did of whom nobody can tell.
     """
-    askers = [_read(asker) for asker in ours.values()]
+    askers = [_read(asker) for asker in asked]
     made = [c for c in commits if c.sha not in ours and c.sha not in updates]
     # Who deleted an earlier branch of this name wrote nothing.
     pushed = [
@@ -83,6 +86,7 @@ def wrote(
     }
     known = (
         all(c.author and c.committer is not None for c in made)
+        and (UNKNOWN, 0) not in askers
         and all(m.actor and not m.anybodys for m in pushed)
         and (
             any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
@@ -92,7 +96,7 @@ def wrote(
     )
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
     accounts |= {account for _, account in askers}
-    logins = frozenset(person for person in people if person) - {login}
+    logins = frozenset(person for person in people if person) - {login, UNKNOWN}
     by_rule = [_read(each) for each in ruled]
     writers = Authors(
         frozenset(person for person, _ in by_rule) - {login, UNKNOWN},

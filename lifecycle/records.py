@@ -252,6 +252,14 @@ def render_asker(
     return None
 
 
+def claimed_askers(message: str) -> list[str]:
+    """Return whoever asked for a commit by what it says, whether its mark holds or not.
+
+    It holds no more where the forge made the commit anew on another parent.
+    """
+    return [asker for asker, _ in _MARK.findall(message)[:_MOST_RECORDS] if asker]
+
+
 def is_sealed(
     message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: RepositoryId
 ) -> bool:

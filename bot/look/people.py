@@ -251,12 +251,10 @@ class PeopleReader:
             _none() if too_long else self._forge.commits(pull.number), self._pushes(pull)
         )
         shas = [commit.sha for commit in commits]
-        updates, ours = await asyncio.gather(
+        updates, ours, (asked, ruled) = await asyncio.gather(
             self._offload(git.updates, shas, pull.base_ref),
-            self._offload(lambda: {sha: git.render_asker(sha) for sha in shas}),
-        )
-        ruled = await self._offload(
-            git.rule_writers, [sha for sha in shas if ours[sha] is not None]
+            self._offload(lambda: {sha for sha in shas if git.render_asker(sha) is not None}),
+            self._offload(git.claims, shas),
         )
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.
@@ -266,9 +264,8 @@ class PeopleReader:
             and len(pushes) < MOST_PUSHES
             and last is not None
         )
-        rendered = {sha: asker for sha, asker in ours.items() if asker is not None}
         authors = wrote(
-            commits, pushes, updates=updates, ours=rendered, login=self.login, ruled=ruled
+            commits, pushes, updates=updates, ours=ours, login=self.login, asked=asked, ruled=ruled
         )
         found = _Wrote(replace(authors, known=authors.known and whole), pushes)
         if last is not None and mark:

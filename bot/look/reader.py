@@ -113,10 +113,19 @@ class MirrorReader:
             repository_id=self.repository_id,
         )
 
-    def rule_writers(self, shas: Iterable[Sha]) -> frozenset[str]:
-        """Who changed the rules last that commits of ours were made by, as these spell them."""
-        sealed = (self.git.commit(sha).message for sha in shas if self.is_sealed(sha))
-        return frozenset(each for message in sealed for each in trailer.writers(message))
+    def claims(self, shas: Iterable[Sha]) -> tuple[set[str], set[str]]:
+        """Who asked for commits, and who changed the rules last that commits of ours were made by.
+
+        Spelled as there. Where a mark does not hold, as where the forge made a commit of ours anew
+        by a rebase, both are claims: whoever is named counts as having asked for it, as co-authors
+        count. That takes approvals away and gives none.
+        """
+        asked, ruled = set[str](), set[str]()
+        for sha in filter(self.git.has, shas):
+            message = self.git.commit(sha).message
+            asked.update(records.claimed_askers(message))
+            (ruled if self.is_sealed(sha) else asked).update(trailer.writers(message))
+        return asked, ruled
 
     def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
         """Clean merges of the base's own line among some commits, each to its first parent.

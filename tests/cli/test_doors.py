@@ -13,6 +13,8 @@ AT_THE_FORGE = {
     "bot/cli/rpkg/proposing.py": "reads proposals there, as `session.py` does",
     "bot/cli/rpkg/session.py": "reads repositories again and again, with the caller's token",
     "bot/cli/rpkg/sources.py": "reads repositories, with the token of whoever calls it",
+    "bot/cli/rpkg/speaking.py": "has the caller's own comments bounded as the bot's requests are",
+    "bot/cli/rpkg/speaking_gitlab.py": "likewise",
     "bot/cli/doctor.py": "`--fix` makes rulesets, by a token of the owner's own",
     "bot/cli/dryrun.py": "looks, with tokens that can only read",
     "bot/cli/reaching.py": "reaches it for that look",

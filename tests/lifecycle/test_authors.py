@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lifecycle.access import Person
-from lifecycle.authors import Authors, alone, listed, same_people, spelled, wrote
+from lifecycle.authors import UNKNOWN, Authors, alone, listed, same_people, spelled, wrote
 from lifecycle.facts.commits import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -113,8 +113,9 @@ def test_who_wrote_it(
 ) -> None:
     """The short-cut counts commit authors, and everybody whose name stands at a push."""
     ours = {c.sha: asker for c in commits for sha, asker in OURS if sha == c.sha}
+    asked = [asker for asker in ours.values() if asker]
 
-    found = wrote(commits, moves, updates=updates, ours=ours, login=BOT)
+    found = wrote(commits, moves, updates=updates, ours=ours, asked=asked, login=BOT)
 
     assert (set(found.logins), found.known) == (people, known)
 
@@ -124,7 +125,7 @@ def test_who_changed_the_rule_is_told_apart_from_who_wrote_it() -> None:
     commits, moves = [made(A, BOT, BOT)], [push(NONE, A, BOT)]
 
     found = wrote(
-        commits, moves, updates={}, ours={A: ""}, login=BOT, ruled=["ann (7)", f"{BOT} (1)", "bob"]
+        commits, moves, updates={}, ours={A}, login=BOT, ruled=["ann (7)", f"{BOT} (1)", "bob"]
     )
 
     assert found.logins == frozenset()
@@ -139,7 +140,7 @@ def test_who_changed_a_rule_is_told_by_a_commit(known: bool) -> None:
     """The short-cut leaves out whom nobody knows: then whoever that was approves what it makes."""
     changed_it = Authors(frozenset({"ann", "bob"}), known, frozenset({7}))
 
-    found = wrote([], [], updates={}, ours={A: ""}, login=BOT, ruled=listed(changed_it))
+    found = wrote([], [], updates={}, ours={A}, login=BOT, ruled=listed(changed_it))
 
     assert found.ruled == changed_it
 
@@ -155,10 +156,26 @@ def test_whoever_asked_for_a_commit_and_changes_their_login_does_not_approve_it(
     """The short-cut marks the commit with a login: under a new one its asker approves it."""
     asked = spelled(Person(7, "eve", False))
     found = wrote(
-        [made(D, None, None)], [push(A, D, BOT), FIRST], updates={}, ours={D: asked}, login=BOT
+        [made(D, None, None)],
+        [push(A, D, BOT), FIRST],
+        updates={},
+        ours={D},
+        asked=[asked],
+        login=BOT,
     )
 
     assert same_people(found, {"new-eve": 7, "bob": 8}) == {"ann", "eve", "new-eve"}
+
+
+def test_whom_a_commit_of_ours_names_that_the_forge_made_anew_is_an_author() -> None:
+    """The short-cut believes our marks alone, which a rebase by the forge breaks."""
+    commits, moves = [made(A, BOT, BOT)], [push(B, A, BOT), push(NONE, B, BOT)]
+    asked = ["eve (7)", UNKNOWN]
+
+    found = wrote(commits, moves, updates={}, ours=(), asked=asked, login=BOT)
+
+    assert (found.logins, found.accounts, found.known) == ({"eve"}, {7}, False)
+    assert wrote(commits, moves, updates={}, ours=(), asked=asked[:1], login=BOT).known
 
 
 def test_whoever_changes_their_login_wrote_it_all_the_same() -> None:
@@ -167,7 +184,7 @@ def test_whoever_changes_their_login_wrote_it_all_the_same() -> None:
         MadeBy(sha=B, author="ann", committer="ann", accounts=frozenset({7, 8})),
     ]
     moves = [replace(push(A, B, "ben"), account=9)]
-    found = wrote(commits, moves, updates={}, ours={}, login=BOT)
+    found = wrote(commits, moves, updates={}, ours=(), login=BOT)
 
     people = {"new-ann": 7, "coauthor": 8, "new-ben": 9, "cleo": 10, "unknown": 0}
     assert same_people(found, people) == {"ann", "ben", "new-ann", "coauthor", "new-ben"}

@@ -84,7 +84,7 @@ def _part(part: ast.expr) -> str:
 
 
 SELF = "forges.py"
-RARE = {"is not an App", "is an App"}
+RARE = {"is not an App", "is an App", "Name an App of your own"}
 """About `app:` in the configuration, which is a key there whatever the forge."""
 
 

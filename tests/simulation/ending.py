@@ -173,8 +173,8 @@ class Ending:
 
     def _mended(self, pull: Any) -> bool:
         """Whether nothing is found in what it changes."""
-        rules = self._history.rules(self._repo.branch(MAIN))
-        if rules is None or rules.broken:
+        rules, own = map(self._history.rules, (self._repo.branch(MAIN), pull.head_sha))
+        if rules is None or rules.broken or (own is not None and own.broken):
             return False
         trees = [tree for tree in self._changes(pull).values() if tree]
         return not rules.judges or all(

@@ -397,7 +397,8 @@ class Oracle:
             return
         made = package_of(ref) or (ref.startswith("refs/heads/drafts/") and new != ZERO)
         if self._variants is not None and made:
-            if lost := self._variants.lost(entry):
+            anew = self._history.wanted_anew(old, new)
+            if not anew and (lost := self._variants.lost(entry)):
                 yield "people's", f"the bot moved {ref} over what {lost} had committed"
             return
         if new != ZERO:

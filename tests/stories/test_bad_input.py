@@ -45,7 +45,7 @@ PIPELINE = "pipeline:\n  mutators:\n    - image: set-labels:v0.2\n"
 BAD = {
     "a Kptfile that is not YAML": Bad(
         files={"Kptfile": GOOD + "pipeline: [\n"},
-        where=("net/core/Kptfile", 8),
+        where=("net/core/Kptfile", 7),
         what="not YAML",
         mend=". Correct the syntax there.",
     ),
@@ -63,7 +63,7 @@ BAD = {
     ),
     "a file that is not YAML": Bad(
         files={"broken.yaml": "kind: ConfigMap\ndata: {size: [1\n"},
-        where=("net/core/broken.yaml", 3),
+        where=("net/core/broken.yaml", 2),
         what="the file is not YAML",
         mend=". Correct the syntax there.",
     ),

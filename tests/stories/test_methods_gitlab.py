@@ -10,8 +10,11 @@ import pytest
 from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE
 from tests.stories.gitlab_people import GitLabPerson
 from tests.stories.people import wait_for
+from tests.stories.test_boxes import offers, ticks
 from tests.stories.test_races import extra
-from tests.stories.world import World, minutes_pass, package
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import RULES, SHOP, variant
+from tests.stories.world import World, minutes_pass, package, seconds_pass
 
 pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
 
@@ -98,6 +101,43 @@ def test_one_package_twice_goes_on_once_it_holds_what_came_between(
     assert author.reads("net/a/more.yaml", ref=tag)
     assert author.branches()["main"] == tag
     assert play.failing() == []
+
+
+@pytest.mark.simulated_time("minutes pass")
+@pytest.mark.parametrize("why", ["rule", "box"])
+def test_whom_a_commit_of_the_bots_names_does_not_approve_what_gitlab_made_anew(
+    stage: World, why: str
+) -> None:
+    """The short-cut believes the marks in the bot's commits alone, which a rebase breaks: then who
+    wrote the rule, or ticked the box, by which a draft was made approves it."""
+    play = stage
+    _set(play, merge_method=FAST_FORWARD)
+    if why == "rule":
+        play.start_bot()
+        publishes(play, "net/base", package("net/base"), 1)
+        play.owner.pushes("main", {".porchbot.yaml": RULES, **variant()})
+        play.rests()
+        seconds_pass(play.forge, 1)
+        play.approver.pushes("main", variant(more="  labels: {tier: edge}\n"))
+        number = play.author.pull_of(f"{SHOP}-1").number
+    else:
+        offers(play, "net/a")
+        ticks(play, play.approver, "net/a")
+        number = play.author.pull_of("drafts/net/a/upgrade").number
+    play.rests()
+    play.author.says(number, "/propose")
+    play.owner.pushes("main", package("net/other"))
+    play.rests()
+    project = _owner(play).client().projects.get(play.repository.id)
+    project.mergerequests.get(number).rebase()
+    play.rests()
+    head = play.author.pull(number).head
+    assert "Porchbot-" in play.author.commit(head).message
+
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "0 of 1")
+    play.rests()
+    assert not play.author.pull(number).merged
 
 
 def test_a_merge_waits_for_the_services_and_the_rules_of_paid_tiers(play: World) -> None:

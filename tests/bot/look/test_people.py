@@ -109,8 +109,8 @@ class Unmerged:
     def render_asker(self, sha: Sha) -> None:
         return None
 
-    def rule_writers(self, shas: Sequence[Sha]) -> frozenset[str]:
-        return frozenset()
+    def claims(self, shas: Sequence[Sha]) -> tuple[set[str], set[str]]:
+        return set(), set()
 
 
 async def test_a_renamed_author_is_still_the_author() -> None:
