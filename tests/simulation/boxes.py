@@ -7,10 +7,13 @@ import re
 from dataclasses import dataclass
 
 LINE = re.compile(
-    r"^- \[(?P<box>[ xX])\] `/(?P<said>[^`]+)`(?: in \[#(?P<pull>[0-9]+)\]\()?.*$", re.MULTILINE
+    r"^- \[(?P<box>[ xX])\] `(?P<mark>/|@porchbot )(?P<said>[^`]+)`"
+    r"(?: in \[[#!](?P<pull>[0-9]+)\]\()?.*$",
+    re.MULTILINE,
 )
 TOLD = re.compile(
-    r"^- `/(?P<said>[^`]+)`(?: in #(?P<pull>[0-9]+))?, ticked by `(?P<who>[^`]+)`: (?P<what>.*)$",
+    r"^- `(?:/|@porchbot )(?P<said>[^`]+)`(?: in [#!](?P<pull>[0-9]+))?, ticked by"
+    r" `(?P<who>[^`]+)`: (?P<what>.*)$",
     re.MULTILINE,
 )
 """What the bot's comment about boxes says of one."""
@@ -25,12 +28,14 @@ class Box:
     """A box.
 
     Attributes:
-        said: The command beside it.
+        mark: What commands begin with here.
+        said: The command beside it, without that.
         pull: Number of the proposal that it is about; 0 for none.
         line: The whole line.
         ticked: It is ticked.
     """
 
+    mark: str
     said: str
     pull: int
     line: str
@@ -45,7 +50,7 @@ class Box:
 def boxes(text: str) -> list[Box]:
     """The boxes of a text, in order."""
     return [
-        Box(found["said"], int(found["pull"] or 0), found[0], found["box"] != " ")
+        Box(found["mark"], found["said"], int(found["pull"] or 0), found[0], found["box"] != " ")
         for found in LINE.finditer(text)
     ]
 

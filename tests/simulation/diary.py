@@ -146,11 +146,8 @@ class Diary:
             was = extra.get("changes", {}).get("base", {}).get("ref", {}).get("from", "")
             what = "merged" if action == "closed" and pull.merged else f"{action}"
             self.add(who, f"pull {what}", before=was, text=_ref(repo, pull), **shown(repo, pull))
-        elif kind == "issues" and action == "opened":
-            self.add(who, "issue opened", pull=extra["issue"].number)
-            self._board(who, extra["issue"])
-        elif kind == "issues" and action == "edited" and "body" in extra["changes"]:
-            self._edited_issue(repo, who, extra["issue"], extra["changes"]["body"]["from"])
+        elif kind in ("issues", "issue"):
+            self._hear_issue(repo, who, extra["issue"], happening)
         elif kind == "issue_comment":
             comment = extra["comment"]
             if not isinstance(comment.thread, Pull):
@@ -184,6 +181,17 @@ class Diary:
             self.add(
                 who, f"comment {_TALKED[f'{action}']}", number=note.id, text=note.body, **about
             )
+
+    def _hear_issue(self, repo: Repository, who: str, issue: Issue, happening: Happening) -> None:
+        """What either forge tells of an issue."""
+        changes = happening.extra.get("changes") or {}
+        if happening.action in ("opened", "open"):
+            self.add(who, "issue opened", pull=issue.number)
+            self._board(who, issue)
+        elif "body" in changes:
+            self._edited_issue(repo, who, issue, changes["body"]["from"])
+        elif "description" in changes:
+            self._edited_issue(repo, who, issue, changes["description"]["previous"] or "")
 
     def _board(self, who: str, issue: Issue) -> None:
         if who == BOT:

@@ -7,6 +7,7 @@ not tick boxes is told so, at the proposal where the box is about one.
 from collections.abc import Iterator
 from typing import Any
 
+from bot.sandbox.records.repository import Pull
 from tests.simulation.boxes import ALTERED, TOLD, WAITING
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import Evidence
@@ -29,7 +30,7 @@ def untold(evidence: Evidence, repo: Any, began: int) -> Iterator[str]:
     texts = [
         comment.body
         for issue in repo.threads
-        if issue.number not in repo.pulls and called(issue.user.login) == BOT
+        if not isinstance(issue, Pull) and called(issue.user.login) == BOT
         for comment in issue.comments
         if called(comment.user.login) == BOT
     ]
@@ -59,5 +60,6 @@ def _refused(evidence: Evidence, tick: Entry, said: str) -> bool:
     if not tick.pull:
         return "refused" in said
     about = evidence.diary.of_pull[tick.pull]
-    no = f"@{tick.who} `/"  # what was done is told without the command
+    # What was done is told without the command.
+    no = tuple(f"@{tick.who} `{mark}" for mark in ("/", "@porchbot "))
     return any(e.who == BOT and e.place > tick.place and e.text.startswith(no) for e in about)

@@ -35,11 +35,8 @@ class GitHubHands(Hands):
             self.diary.meant[self.state.data.last_id + 1] = means
         return self._try(lambda: self.state.talk.comment(about, user, text))
 
-    def rewrite(self, who: str, issue: Issue, text: str) -> None:
-        """Change the text of an issue, as its page does where somebody ticks a box."""
-        if issue.body == text:
-            raise ImpossibleError
-        self._try(lambda: self.state.issues.edit(issue, self.user(who), body=text))
+    def _edit_issue(self, who: str, issue: Issue, text: str) -> None:
+        self.state.issues.edit(issue, self.user(who), body=text)
 
     def edit(self, who: str, comment: Comment, text: str) -> None:
         """Change a comment."""

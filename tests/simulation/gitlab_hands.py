@@ -15,6 +15,7 @@ from bot.sandbox.gitlab import levels, protection
 from bot.sandbox.gitlab.rules import (
     approvals,
     drafts,
+    issues,
     merge_requests,
     merge_status,
     merging,
@@ -28,7 +29,7 @@ from bot.sandbox.records.gitlab import FREE, AccessLevel, Allowance, ProtectedRe
 from bot.sandbox.records.merge_requests import MergeRequest, Note
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Thread
 from tests.simulation.diary import OBEYED, merged_as, review_of, shown
 from tests.simulation.gitlab_ways import MERGE, SCANNER
 from tests.simulation.hands import Hands, ImpossibleError
@@ -109,6 +110,9 @@ class GitLabHands(Hands):
         if note is None:
             raise ImpossibleError
         return note
+
+    def _edit_issue(self, who: str, issue: Issue, text: str) -> None:
+        issues.edit(self.state, issue, self.user(who), description=text)
 
     def edit(self, who: str, comment: Comment, text: str) -> None:
         """As `Hands` has it."""

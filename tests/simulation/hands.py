@@ -77,7 +77,7 @@ class Hands(ABC):
     @property
     def choices(self) -> tuple[RulesText, ...]:
         """The rules that there may be."""
-        if self.reach or self.wide:
+        if self.reach or self.wide or self.bulk:
             return tuple(map(self.as_here, VARIED))
         return VARIED if self.varied else CHOICES
 
@@ -247,8 +247,13 @@ class Hands(ABC):
         """Write a comment; `means` are the commands that it holds."""
 
     def rewrite(self, who: str, issue: Issue, text: str) -> None:
-        """Change the text of an issue; boxes are played at GitHub alone."""
-        raise ImpossibleError
+        """Change the text of an issue, as its page does where somebody ticks a box."""
+        if issue.body == text:
+            raise ImpossibleError
+        self._try(lambda: self._edit_issue(who, issue, text))
+
+    @abstractmethod
+    def _edit_issue(self, who: str, issue: Issue, text: str) -> None: ...
 
     @abstractmethod
     def edit(self, who: str, comment: Comment, text: str) -> None:

@@ -64,8 +64,8 @@ WITH_ISSUES = 0.5
 """Share of the histories with variants that have issues, and so a dashboard issue."""
 
 WIDE = 0.5
-"""Share of them at GitHub, issues and all, in which boxes are ticked, and which reach another
-repository."""
+"""Share of them, issues and all, in which boxes are ticked, and which reach another repository at
+GitHub."""
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
@@ -101,10 +101,10 @@ class Simulation(System):
         self.variants = variants
         draw = Random(f"{seed}/begin")
         also = Random(f"{seed}/wide")
-        wide = also.random() < WIDE and variants and at == GITHUB
-        self.manner = how or manner(draw, variants, apart, wide)
-        self.wide = self.manner.wide
-        self._bulk = self.wide and also.random() < 0.5
+        boxed = also.random() < WIDE and variants
+        self.manner = how or manner(draw, variants, apart, boxed, beyond=at == GITHUB)
+        self.boxed, self.wide = self.manner.boxed, self.manner.wide
+        self._bulk = self.boxed and also.random() < 0.5
         self._wide_name = "" if not self.wide else "catalog" if apart else EAST
         self._kept = kept
         self._real = real
@@ -133,7 +133,7 @@ class Simulation(System):
         own = Random(f"{self.seed}/{self.at}")
         files = varied.files() if self.variants else None
         rules = self.manner.rules
-        if rules is not None and self.wide:
+        if rules is not None and self.boxed:
             rules = replace(rules, bulk=self._bulk, wide=self._wide_name)
         self.forge, self.repo = made.forge, made.furnish(rules, own, files)
         self.reader, self.me = made.reader, made.me
@@ -148,9 +148,9 @@ class Simulation(System):
             self.hands.packages, self.hands.varied = varied.THERE, True
             self.hands.bulk, self.hands.wide = self._bulk, self._wide_name
             if self.at == GITHUB:  # projects of GitLab differ anyway
-                has = Random(f"{self.seed}/issues").random() < WITH_ISSUES
-                self.repo.has_issues = has or self.wide
-            if self.wide and made.app is not None:
+                self.repo.has_issues = Random(f"{self.seed}/issues").random() < WITH_ISSUES
+            self.repo.has_issues |= self.boxed
+            if self.boxed and made.app is not None:
                 # As the manifest has it: who ticks a box, and who renames or hides a repository.
                 made.app.events = (*made.app.events, "issues", "repository")
         with forge.change():

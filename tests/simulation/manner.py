@@ -48,7 +48,8 @@ class Manner:
         rules: Those of the repository at the beginning; None without a file.
         steps: What may happen.
         moves: What people do, of these: they come first.
-        wide: Boxes of the dashboard issue are ticked, and rules reach another repository.
+        boxed: Boxes of the dashboard issue are ticked.
+        wide: Besides that, rules reach another repository.
     """
 
     weights: tuple[float, ...]
@@ -64,6 +65,7 @@ class Manner:
     rules: RulesText | None = None
     steps: tuple[Step, ...] = ()
     moves: tuple[Move, ...] = ()
+    boxed: bool = False
     wide: bool = False
 
 
@@ -101,11 +103,28 @@ BESIDE = 0.25
 """How often what has nothing to do with variants happens beside them."""
 
 
-def manner(draw: Random, variants: bool = False, apart: bool = False, wide: bool = False) -> Manner:
-    """Draw the manner of a history: some things are frequent in it, others left out."""
+def manner(
+    draw: Random,
+    variants: bool = False,
+    apart: bool = False,
+    boxed: bool = False,
+    *,
+    beyond: bool = True,
+) -> Manner:
+    """Draw the manner of a history: some things are frequent in it, others left out.
+
+    Args:
+        draw: What it is drawn from.
+        variants: As for `Simulation`.
+        apart: Likewise.
+        boxed: Boxes of the dashboard issue are ticked.
+        beyond: Where they are, rules reach another repository too.
+    """
+    wide = boxed and beyond
     steps = APART if apart else WITH_VARIANTS if variants else STEPS
-    if wide:
-        steps = (*moves_boxes.MOVES, *steps, *scenes_boxes.SCENES, *scenes_beyond.SCENES)
+    if boxed:
+        far = scenes_beyond.SCENES if wide else ()
+        steps = (*moves_boxes.MOVES, *steps, *scenes_boxes.SCENES, *far)
     moves = tuple(each for each in steps if isinstance(each, Move))
     ours = {*moves_variants.MOVES, *moves_dashboard.MOVES}
     ours |= {*WIDE, *scenes_variants.SCENES, *scenes_rules.SCENES, *scenes_catalog.SCENES}
@@ -134,6 +153,7 @@ def manner(draw: Random, variants: bool = False, apart: bool = False, wide: bool
         rules=_rules(draw, variants=variants, apart=apart),
         steps=steps,
         moves=moves,
+        boxed=boxed,
         wide=wide,
     )
 

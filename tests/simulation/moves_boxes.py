@@ -40,7 +40,7 @@ def alter(h: Hands) -> str:
         other = h.one([each.said for each in offered(about)])
         new = box.line.replace(box.said, f"{other}0" if other == box.said else other)
     else:
-        new = f"{box.line}\n- [ ] `/upgrade app v9`: it is quick"
+        new = f"{box.line}\n- [ ] `{box.mark}upgrade app v9`: it is quick"
     h.rewrite(ADVERSARY, about, (about.body or "").replace(box.line, new))
     return f"{ADVERSARY} writes other words to the box {box.said}: {how}"
 

@@ -39,7 +39,7 @@ class Board:
     """
 
     def __init__(self, s: "Simulation") -> None:
-        if not s.wide or not s.begun:
+        if not s.boxed or not s.begun:
             raise ImpossibleError
         self.s = s
         self.hands: Hands = s.hands

@@ -55,18 +55,19 @@ def test_the_same_happens_at_gitlab_by_its_own_rules() -> None:
     assert not any(text.startswith("/") for text in said)
 
 
-def _a_little(seed: str, *, wide: bool = False) -> Outcome:
+def _a_little(seed: str, at: str = "github", *, boxed: bool = False) -> Outcome:
     """A few steps with variants: rules are pushed, what they need is published, boxes are ticked.
 
     Nothing else is drawn, so that few seeds have to be tried for one in which that comes together.
     """
     asyncio.set_event_loop(None)
-    drawn = manner(Random(f"{seed}/begin"), variants=True, wide=wide)
+    beyond = at == "github"
+    drawn = manner(Random(f"{seed}/begin"), variants=True, boxed=boxed, beyond=beyond)
     wanted = {"variant: rule pushed", "scene: variant: its upstream is published"}
     wanted |= {each.name for each in scenes_boxes.SCENES}
     weights = tuple(float(s.name in wanted) for s in drawn.steps)
     how = replace(drawn, weights=weights, before=0)
-    return Simulation(seed, range(4), how=how, variants=True).run()
+    return Simulation(seed, range(4), how=how, variants=True, at=at).run()
 
 
 def _chooses(history: Outcome) -> bool:
@@ -115,14 +116,29 @@ def test_about_half_of_those_with_variants_tick_boxes_and_reach_another_reposito
     assert [n for n, each in begun.items() if each.wide] == [1, 2, 4, 7]
     assert {each.neighbour.name for each in begun.values() if each.neighbour} == {"east"}
     assert not Simulation("1").wide
-    assert not Simulation("1", at="gitlab", variants=True).wide
-    plain, wide = (manner(Random("17/begin"), True, wide=wide) for wide in (False, True))
+    plain, wide = (manner(Random("17/begin"), True, boxed=boxed) for boxed in (False, True))
     assert {*wide.steps} > {*plain.steps}
     assert wide.steps[: len(wide.moves)] == wide.moves
     seeds = (str(number) for number in count(1) if Simulation(str(number), variants=True).wide)
-    seed, first = next((seed, one) for seed in seeds if _ticks(one := _a_little(seed, wide=True)))
+    seed, first = next((seed, one) for seed in seeds if _ticks(one := _a_little(seed, boxed=True)))
     assert [str(v) for v in first.violations] == []
-    assert first.trace == _a_little(seed, wide=True).trace
+    assert first.trace == _a_little(seed, boxed=True).trace
+
+
+def test_boxes_are_ticked_at_gitlab_too_and_nothing_is_reached_there() -> None:
+    """Short-cuts refused: commands are looked for as GitHub spells them, and issues by numbers that
+    merge requests have as well, so that no box is ever ticked or answered."""
+    begun = {n: Simulation(str(n), at="gitlab", variants=True) for n in range(1, 9)}
+    assert [n for n, each in begun.items() if each.boxed] == [1, 2, 4, 7]
+    assert all(each.repo.has_issues for each in begun.values() if each.boxed)
+    assert not any(each.wide or each.neighbour for each in begun.values())
+    seeds = (str(number) for number in count(1))
+    told = next(one for n in seeds if _ticks(one := _a_little(n, "gitlab", boxed=True)))
+    assert [str(v) for v in told.violations] == []
+    assert any(
+        each.who == BOT and each.what == "issue comment created" and "ticked by" in each.text
+        for each in told.diary.entries
+    )
 
 
 def test_a_step_does_the_same_without_the_others() -> None:

@@ -32,7 +32,7 @@ MADE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: zone}\n"
 class Around(Variants):
     """Another repository beside, and somebody who acts as if they were the bot."""
 
-    how = replace(CALM, wide=True)
+    how = replace(CALM, boxed=True, wide=True)
     name = "east"
 
     @property
