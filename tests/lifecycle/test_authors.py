@@ -174,7 +174,7 @@ def test_whom_a_commit_of_ours_names_that_the_forge_made_anew_is_an_author() -> 
 
     found = wrote(commits, moves, updates={}, ours=(), asked=asked, login=BOT)
 
-    assert (found.logins, found.accounts, found.known) == ({"eve"}, {7}, False)
+    assert found == Authors(frozenset({"eve"}), known=False, accounts=frozenset({7}))
     assert wrote(commits, moves, updates={}, ours=(), asked=asked[:1], login=BOT).known
 
 

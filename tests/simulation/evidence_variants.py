@@ -248,7 +248,7 @@ class Variants:
                 continue
             merges = [
                 e
-                for e in self.diary.entries[move.place :]
+                for e in self.diary.entries  # GitLab tells of a merge before its push
                 if e.what == "pull merged"
                 and e.base == MAIN
                 and e.merged in self.history.ancestry(move.after)
