@@ -111,7 +111,8 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         if parts != ALL and not settings.database_url:
             raise SettingsError([_NO_DATABASE])
     except SettingsError as error:
-        print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        for problem in error.problems:
+            print(f"porchbot {name}: {problem}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     allocator.gives_back()

@@ -34,7 +34,7 @@ class SettingsError(Exception):
     """The environment cannot be used; every problem at once."""
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__("; ".join(problems))
+        super().__init__("\n".join(problems))
         self.problems = tuple(problems)
 
 

@@ -12,7 +12,7 @@ from bot.cli.dropin import CommandFailure, DropIn, Undetermined, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import as_line, judged_package
-from bot.cli.references import is_reference
+from bot.cli.references import is_reference, refuse_address
 from bot.look import rules, variant_rules
 from cadlib.findings import Finding
 from cadlib.package.files import join
@@ -104,12 +104,10 @@ def check(
     if tried or as_json:
         raise CommandFailure("--rules and --json need a pull request: name one")
     folder = Path(args[0] if args else ".")
-    if args and "://" in args[0] and not folder.exists():
-        raise Undetermined(
-            f"{args[0]} is not the address of a pull request or merge request. One ends in"
-            " /pull/NUMBER or /-/merge_requests/NUMBER. To check a repository, clone it and name"
-            " the folder"
-        )
+    try:
+        refuse_address(str(*args), "To check a repository, clone it and name the folder")
+    except CommandFailure as error:
+        raise Undetermined(error.message) from error
     if not folder.is_dir():
         raise CommandFailure(f"{folder}: no such folder")
     with WorkingTree(folder) as tree, CommandFunctionRunner(options.wanted(given)) as functions:

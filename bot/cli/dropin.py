@@ -72,6 +72,10 @@ class StrictCommand(CommandWithExamples):
             return super().invoke(ctx)
         except click.UsageError as error:
             _fail(error)
+        except CommandFailure:
+            raise
+        except click.ClickException as error:  # shown with "Error: " by click
+            raise CommandFailure(error.message) from error
 
 
 class DropIn(StrictCommand):

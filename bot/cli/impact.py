@@ -14,7 +14,7 @@ from bot.cli.dropin import CommandFailure, DropIn, Undetermined
 from bot.cli.fn import options
 from bot.cli.fn.runner import CommandFunctionRunner
 from bot.cli.judging import as_line, judged_package, readable
-from bot.cli.references import is_reference
+from bot.cli.references import is_reference, refuse_address
 from bot.look import impact_plan, impact_variants, rules, variant_rules
 from bot.look import judging as judging_files
 from cadlib.findings import Finding
@@ -91,6 +91,7 @@ def impact(
                 raise CommandFailure("a pull request has its own base branch: leave --base out")
             found, terms = dryrun.impact(what, options.wanted(given))
         else:
+            refuse_address(what, "To try the files of a repository, clone it and name one of them")
             found, wrong = _of_file(Path(what), wanted, options.wanted(given))
     except CommandFailure as error:
         raise Undetermined(error.message) from error

@@ -36,6 +36,20 @@ def is_reference(text: str) -> bool:
     return _LIKE.fullmatch(text) is not None
 
 
+def refuse_address(text: str, instead: str) -> None:
+    """Refuse an address that is of no pull request, where a path is read that does not exist.
+
+    Args:
+        text: As somebody wrote it: a path has lost one of its slashes.
+        instead: What to do about a repository.
+    """
+    if "://" in text and not Path(text).exists():
+        raise CommandFailure(
+            f"{text} is not the address of a pull request or merge request. One ends in"
+            f" /pull/NUMBER or /-/merge_requests/NUMBER. {instead}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ProposalReference:
     """A pull request or merge request as people name it.

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from click.testing import CliRunner
 from structlog.testing import capture_logs
 
+from bot.cli.root import main
 from bot.connecting import tell_what_is_missing
 from bot.forges.port import Forges
 from bot.git.mirror import own_folder
@@ -27,6 +29,26 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Below a file: what is started all the same ends at once.
     (tmp_path / "file").touch()
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "file" / "state"))
+
+
+def test_settings_that_are_missing_are_told_a_line_each(
+    environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The short-cut joins them: `… such as 1.; PORCHBOT_… is not set`, on one line."""
+    monkeypatch.delenv("PORCHBOT_GITHUB_PRIVATE_KEY")
+    monkeypatch.delenv("PORCHBOT_WEBHOOK_SECRETS")
+    told = [
+        "PORCHBOT_GITHUB_PRIVATE_KEY_FILE is not set. Set it to the PEM file that you downloaded"
+        " from GitHub.",
+        "PORCHBOT_WEBHOOK_SECRETS is not set. Set it to the App's webhook secret.",
+    ]
+
+    assert run(Parts(), until_stdin_closes=False) == 1
+    assert capsys.readouterr().err.splitlines() == [f"porchbot serve: {each}" for each in told]
+
+    doctor = CliRunner().invoke(main, ["doctor"])
+    assert doctor.exit_code == 1
+    assert doctor.stderr.splitlines() == [f"error: {told[0]}", told[1]]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,18 @@ def top(tmp_path: Path) -> Path:
     return where
 
 
+def test_an_address_of_no_pull_request_is_told_as_an_address() -> None:
+    """The short-cut takes it for a file: `https:/forge.example/…: no such file`."""
+    result = impact("https://forge.example/acme/blueprints")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "error: https://forge.example/acme/blueprints is not the address of a pull request or merge"
+        " request. One ends in /pull/NUMBER or /-/merge_requests/NUMBER. To try the files of a"
+        " repository, clone it and name one of them\n"
+    )
+
+
 def test_a_file_is_tried_on_every_package_and_changes_nothing(top: Path, tmp_path: Path) -> None:
     """Short-cuts refused: only what differs is tried; the file has to be committed first."""
     other = tmp_path / "stricter.yaml"

@@ -70,6 +70,23 @@ def test_what_cannot_be_read_is_said_beside_the_tree(package: Path) -> None:
     assert err.startswith("[Warn] bad.yaml:")
 
 
+def test_a_kptfile_that_cannot_be_read_ends_the_tree_with_1(package: Path) -> None:
+    """The short-cut warns and ends well: a package is missing, and a script does not see it."""
+    (package / "sub/Kptfile").write_text("a: [\n")
+    (package / "x/Kptfile").write_text("b: ]\n")
+    (package / "sub2/bad.yaml").write_text("a: [\n")
+
+    status, out, err = _run("tree", package)
+
+    assert status == 1
+    assert out.startswith('Package "one"\n├── [Kptfile]  Kptfile one\n├── deep\n')
+    assert [line.split(": the file is not YAML")[0] for line in err.splitlines()] == [
+        "[Warn] sub2/bad.yaml:1",
+        "error: sub/Kptfile:1",
+        "error: x/Kptfile:1",
+    ]
+
+
 def test_what_is_excluded_is_not_shown(package: Path) -> None:
     (package / ".krmignore").write_text("sub\nx\n")
     assert _run("tree", package)[1] == (

@@ -249,7 +249,7 @@ def test_an_app_is_forgotten_at_its_own_github(
     unsure = CliRunner().invoke(main, ["setup", "--forget", str(APP.id)])
     assert unsure.exit_code == 1
     assert unsure.output == (
-        f"Error: App {APP.id} is registered more than once, as https://github.com/apps/p and"
+        f"error: App {APP.id} is registered more than once, as https://github.com/apps/p and"
         f" {APP.web_url}. Say at which GitHub with --github URL.\n"
     )
     assert len(apps.read(vault)) == 2
