@@ -111,8 +111,7 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         if parts != ALL and not settings.database_url:
             raise SettingsError([_NO_DATABASE])
     except SettingsError as error:
-        for problem in error.problems:
-            print(f"porchbot {name}: {problem}", file=sys.stderr)  # noqa: T201 (a command line)
+        print("\n".join(f"porchbot {name}: {p}" for p in error.problems), file=sys.stderr)  # noqa: T201
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     allocator.gives_back()
