@@ -78,6 +78,8 @@ def in_words_of_kpt(error: PackageError) -> str:
     Source: go-yaml v3, decode.go, `parser.fail`.
     """
     cause = error.__cause__
+    if isinstance(cause, ReaderError):
+        return str(cause.reason)
     if not isinstance(cause, MarkedYAMLError) or not cause.problem:
         return ""
     lines = [mark.line for mark in (cause.context_mark, cause.problem_mark) if mark]

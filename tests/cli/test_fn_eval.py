@@ -252,13 +252,34 @@ def test_wrong_use(name: str) -> None:
 
 
 def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
-    """The short-cut: say what is wrong, and leave people to search hundreds of files."""
-    package = make(tmp_path / "app", {"a.yaml": THING, "sub/b.yaml": "a: [\n"})
+    """The short-cut: say what is wrong, and leave people to search hundreds of files.
+
+    Or kpt's line alone, which counts from the beginning of the document.
+    """
+    package = make(tmp_path / "app", {"a.yaml": THING, "sub/b.yaml": f"{THING}---\na: 1\n b: 2\n"})
 
     result = run("eval", package, "--exec", "cat")
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("error: sub/b.yaml:1: the file is not YAML")
+    assert result.stderr == (
+        f"error: {package}/sub/b.yaml: MalformedYAMLError: yaml: line 2: mapping values are not"
+        " allowed in this context\n"
+        f"sub/b.yaml:{THING.count(chr(10)) + 3}: Correct the syntax there.\n"
+    )
+
+
+def test_a_kptfile_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+    """The short-cut: kpt's words for a rendering, where the Kptfile is more than a resource."""
+    package = make(
+        tmp_path / "app", {"a.yaml": THING, "Kptfile": "kind: Kptfile\nmetadata:\n\tx: y\n"}
+    )
+
+    result = run("eval", package, "--exec", "cat")
+
+    assert result.stderr == (
+        f"error: {package}/Kptfile: MalformedYAMLError: yaml: line 3: found character that cannot"
+        " start any token\nKptfile:3: Correct the syntax there.\n"
+    )
 
 
 def test_a_template_that_the_function_does_not_see_is_named(tmp_path: Path) -> None:

@@ -171,7 +171,11 @@ REFUSED = {
         "Error: input resource list must contain only KRM resources: v.yaml: resource must have"
         " `apiVersion`",
     ),
-    "no YAML": ({"Kptfile": pipeline(SPACE), "v.yaml": "a: [\n"}, "Error: the file is not YAML"),
+    "no YAML": (
+        {"Kptfile": pipeline(SPACE), "v.yaml": "a: [\n"},
+        "v.yaml: MalformedYAMLError: yaml: line 1: did not find expected node content\n"
+        "v.yaml:1: Correct the syntax there.",
+    ),
     "no tag in a range": (
         {"Kptfile": pipeline("{image: set-labels, tag: ^9}")},
         'Error: no tag could be found matching the version constraint "^9"',

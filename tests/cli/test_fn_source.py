@@ -56,7 +56,10 @@ def test_what_is_wrong_in_either_half_is_said(
         result = run("source", package)
 
         assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr.startswith(f"error: {bad}:1: the file is not YAML")
+        assert result.stderr == (
+            f"error: {package}/{bad}: MalformedYAMLError: yaml: line 1: did not find expected node"
+            f" content\n{bad}:1: Correct the syntax there.\n"
+        )
 
 
 @pytest.mark.parametrize("least", [0, parallel.LEAST])

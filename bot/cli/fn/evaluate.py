@@ -276,6 +276,9 @@ def _folder(
         )
         result = functions.drive(steps, report.call)
     if result.failed:
+        theirs = place.no_yaml(path, files, result.error) if result.error else ""
+        if theirs:
+            raise CommandFailure(theirs)
         return result
     if request.output:
         place.write_output(request.output, place.changed(files, result.changes))

@@ -1,6 +1,7 @@
 """Input and output of `fn` commands: folders, standard streams, `results.yaml`."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from bot.cli.disk import folder
 from bot.cli.dropin import CommandFailure
 from bot.cli.given import alone
+from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import EXECUTABLE, REGULAR, Entry, Files
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 STDOUT: Final = "stdout"
 UNWRAP: Final = "unwrap"
+_SEPARATOR: Final = re.compile(r"\n---.*\n")
 
 
 def found(given: str) -> Path:
@@ -54,6 +57,36 @@ def found_or_file(given: str) -> tuple[Path, dict[str, Entry]]:
         return Path(os.path.realpath(given)).parent, alone(given)
     path = found(given)
     return path, folder.read(path)
+
+
+def no_yaml(path: Path, files: Files, error: PackageError) -> str:
+    """Return what is said of a file that is not YAML: kpt's sentence, then the line and the remedy.
+
+    kpt parses each document by itself and counts lines in it alone; what follows names the line of
+    the file.
+
+    Args:
+        path: The folder.
+        files: What is in it.
+        error: What is wrong with one of them.
+
+    Returns:
+        "" if it is anything else.
+    """
+    from cadlib.yaml import read
+    from cadlib.yaml.nodes import in_words_of_kpt
+
+    where = error.place
+    entry = files.get(where.path)
+    text = entry.data.decode(errors="replace") if entry else ""
+    for document in _SEPARATOR.split(text.replace("\r\n", "\n")):
+        try:
+            read(document.encode(), path=where.path)
+        except PackageError as found:
+            theirs = in_words_of_kpt(found)
+            said = f"{path / where.path}: MalformedYAMLError: yaml: {theirs}"
+            return f"{said}\n{where}: {error.fix}." if theirs else ""
+    return ""
 
 
 def check_output(output: str) -> None:

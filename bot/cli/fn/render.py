@@ -83,7 +83,7 @@ def render(
     _sum_up(rendered, report, output)
     place.save_results(results_dir, rendered.steps)
     if rendered.failed:
-        raise RenderFailure(_message(rendered, path))
+        raise RenderFailure(_message(rendered, path, files))
 
 
 def _write(
@@ -120,13 +120,14 @@ def _sum_up(rendered: rendering.Rendered, report: RunReport, output: str) -> Non
         terminal.say(text, err=True)
 
 
-def _message(rendered: rendering.Rendered, path: Path) -> str:
+def _message(rendered: rendering.Rendered, path: Path, files: Files) -> str:
     """Return what ended the rendering; "" where a function said so itself."""
     match rendered.failure.error if rendered.failure else None:
         case KptfileError() as error if error.opening or error.details:
             at = path / rendered.failure.package if rendered.failure else path
             return f"{error.as_kpt(str(at))}\n{error.fix}."
         case PackageError() as error:
-            return f"Error: {error.problem}\n{error.place}: {error.fix}."
+            ours = f"{error.problem}\n{error.place}: {error.fix}."
+            return f"Error: {place.no_yaml(path, files, error) or ours}"
         case _:
             return ""

@@ -9,6 +9,7 @@ from bot.cli import halves, terminal
 from bot.cli.disk import parallel
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import place
+from cadlib.errors import PackageError
 from cadlib.package.files import IGNORE_FILE, KPTFILE, Files, name
 
 if TYPE_CHECKING:
@@ -40,7 +41,17 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
         raise CommandFailure(
             f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"'
         )
-    _, files = place.found_or_file(args[0] if args else ".")
+    path, files = place.found_or_file(args[0] if args else ".")
+    try:
+        _written(files, output, fn_config)
+    except PackageError as error:
+        theirs = place.no_yaml(path, files, error)
+        if not theirs:
+            raise
+        raise CommandFailure(theirs) from error
+
+
+def _written(files: Files, output: str, fn_config: str) -> None:
     from cadlib.stream import listing
 
     if output == place.UNWRAP:
@@ -101,5 +112,5 @@ def _read(files: Files) -> tuple["ParsedPackage", list[str]]:
     found = ParsedPackage(files, DEFAULT, plain=True)
     for finding in found.findings:
         if finding.severity == "error":
-            raise CommandFailure(str(finding))
+            raise PackageError(finding.place, finding.message, finding.fix)
     return found, [str(each) for each in found.findings if each.severity == "warning"]

@@ -365,6 +365,11 @@ FRAMES: dict[str, tuple[str, str]] = {
         'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
         "yaml: line 1: did not find expected node content",
     ),
+    "no character": (
+        HEAD + "info:\n  site: \x07\n",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
+        "yaml: control characters are not allowed (read up to line 6)",
+    ),
     "no colon": (
         HEAD + "info\n  site: a\n",
         'Error: Kptfile at "p" can\'t be read.\n\nDetails:\n'
