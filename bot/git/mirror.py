@@ -28,6 +28,7 @@ from bot.clock import SYSTEM, Clock
 from bot.git import packs, upkeep
 from bot.git import refs as git_refs
 from bot.git.caches import MirrorCaches
+from bot.git.first import FirstFetch
 from bot.git.history import DiskHistory
 from bot.git.port import (
     EVERYTHING,
@@ -45,6 +46,7 @@ from bot.git.process import (
     ONE_AT_A_TIME,
     GitSlowError,
     authorised,
+    environment,
     locked,
     reason,
     refusal,
@@ -100,6 +102,11 @@ class DiskMirror:
         clock: For when a fetch began.
         most_head_bytes: See `MOST_HEAD_BYTES`.
         large_memory: See `LARGE_MEMORY`.
+        patience: Seconds that a look waits for a fetch.
+        first: Of the mirror that had the folder before, if any.
+
+    Attributes:
+        first: See there.
     """
 
     def __init__(
@@ -110,6 +117,8 @@ class DiskMirror:
         *,
         most_head_bytes: int = MOST_HEAD_BYTES,
         large_memory: int = LARGE_MEMORY,
+        patience: float = NETWORK_TIMEOUT,
+        first: FirstFetch | None = None,
     ) -> None:
         self.folder = folder
         self._large_memory = large_memory
@@ -124,6 +133,9 @@ class DiskMirror:
         self._broken = False
         self._rebuilt = -REBUILD
         self._kept = MirrorCaches()
+        self._patience = patience
+        self.first = first or FirstFetch(folder, clock, patience)
+        self._is_large = False
 
     def fetch(
         self,
@@ -168,7 +180,14 @@ class DiskMirror:
                 self._remove()
             refs = None if self._news(heads, places) else self._unchanged(credentials, places)
             if refs is None:
-                refs = self._fetch_and_list(credentials, places)
+                try:
+                    refs = self._fetch_and_list(credentials, places)
+                except ObjectTooLargeError:
+                    if set(places) == set(asked):
+                        raise
+                    # It may be what others asked for: they ask for that by themselves.
+                    places = git_refs.outermost(asked)
+                    refs = self._fetch_and_list(credentials, places)
             self._seen.keep(begun, places, refs)
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
 
@@ -338,6 +357,7 @@ class DiskMirror:
         self._seen.clear()
 
     def _remove(self) -> None:
+        self.first.end()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._broken, self._kept = False, MirrorCaches()
         self._seen.clear()
@@ -379,18 +399,21 @@ class DiskMirror:
     def _fetch(
         self, credentials: str, arguments: Sequence[str], most_bytes: int | None = None
     ) -> None:
-        self._make()
-        # What comes as a pack is one file, of whatever size; loose objects would be many.
-        packed = {} if most_bytes is None else {"fetch.unpackLimit": "1", **ONE_AT_A_TIME}
-        done = self._run_fetch(credentials, arguments, packed, MOST_MEMORY, most_bytes)
-        if done.returncode and most_bytes is None and took_too_much_memory(done.stderr):
+        went_on = self.first.ended()
+        if went_on is not None and went_on.returncode:
             upkeep.clear(self.folder)
-            with _ONE_LARGE:
-                memory = self._large_memory
-                done = self._run_fetch(credentials, arguments, ONE_AT_A_TIME, memory, None)
-            if done.returncode and took_too_much_memory(done.stderr):
-                upkeep.clear(self.folder)
-                raise ObjectTooLargeError(large_push(memory))
+            if took_too_much_memory(went_on.stderr):
+                if self._is_large:
+                    self._is_large = False
+                    raise ObjectTooLargeError(large_push(self._large_memory))
+                self._is_large = True
+        self._make()
+        if most_bytes is None:
+            done = self._fetch_own(credentials, arguments)
+        else:
+            # What comes as a pack is one file, of whatever size; loose objects would be many.
+            packed = {"fetch.unpackLimit": "1", **ONE_AT_A_TIME}
+            done = self._run_fetch(credentials, arguments, packed, MOST_MEMORY, most_bytes)
         if done.returncode:
             # Git tells too little of why: what it had to end with is as large as it may be.
             left = upkeep.clear(self.folder)
@@ -398,6 +421,28 @@ class DiskMirror:
             if most_bytes is not None and (large or took_too_much_memory(done.stderr)):
                 raise ObjectTooLargeError(large_head(most_bytes))
             raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
+
+    def _fetch_own(
+        self, credentials: str, arguments: Sequence[str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Fetch the repository's own branches, with more memory where that is needed."""
+        if not self._is_large:
+            done = self._run_fetch(credentials, arguments, {}, MOST_MEMORY, None)
+            if not done.returncode or not took_too_much_memory(done.stderr):
+                return done
+            upkeep.clear(self.folder)
+        if not _ONE_LARGE.acquire(timeout=self._patience):
+            raise GitBusyError("another large fetch goes on")
+        memory = self._large_memory
+        try:
+            done = self._run_fetch(credentials, arguments, ONE_AT_A_TIME, memory, None)
+        finally:
+            self.first.lasts(_ONE_LARGE.release)
+        self._is_large = False
+        if done.returncode and took_too_much_memory(done.stderr):
+            upkeep.clear(self.folder)
+            raise ObjectTooLargeError(large_push(memory))
+        return done
 
     def _run_fetch(
         self,
@@ -407,12 +452,16 @@ class DiskMirror:
         memory: int,
         file_bytes: int | None,
     ) -> subprocess.CompletedProcess[str]:
+        words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments]
+        env = {**authorised(self.url, credentials), **more}
+        if file_bytes is None and not any((self.folder / "objects").glob("pack/*.pack")):
+            return self.first.run(words, environment(self.folder, env), memory)
         try:
             return run(
                 self.folder,
-                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-                env={**authorised(self.url, credentials), **more},
-                timeout=NETWORK_TIMEOUT,
+                words,
+                env=env,
+                timeout=self._patience,
                 file_bytes=file_bytes,
                 memory_bytes=memory,
             )
@@ -499,7 +548,10 @@ class DiskMirrors:
         mirror = self._mirrors.get(repository_id)
         if mirror is None or mirror.url != url:
             folder = self._folder / f"{_name(repository_id)}.git"
-            mirror = DiskMirror(folder, url, self._clock, large_memory=self._large_memory)
+            first = mirror.first if mirror else None
+            mirror = DiskMirror(
+                folder, url, self._clock, large_memory=self._large_memory, first=first
+            )
             self._mirrors[repository_id] = mirror
         return mirror
 

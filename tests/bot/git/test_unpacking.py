@@ -11,7 +11,7 @@ import pytest
 
 from bot.git import mirror, upkeep
 from bot.git.mirror import LARGE_MEMORY, DiskMirror, large_memory
-from bot.git.port import ObjectTooLargeError
+from bot.git.port import ObjectTooLargeError, Scope
 from bot.git.process import MOST_MEMORY, SAFE, environment, run, took_too_much_memory
 from bot.upstream import bounded
 from bot.upstream.bounded import GitCallLimits, TooMuchError
@@ -128,6 +128,28 @@ def test_what_is_pushed_takes_no_more_memory_than_it_may(
     large.fetch(TOKEN)
     with large.open() as git:
         assert git.ref(Ref("refs/heads/main")) is not None
+
+
+def test_a_branch_that_is_too_large_keeps_back_who_asked_for_it_alone(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut fails all that were fetched together: whoever pushes such a branch again and
+    again holds up the looks at others."""
+    monkeypatch.setattr(mirror, "MOST_MEMORY", 20 * MIB)
+    monkeypatch.setitem(SAFE, "core.bigFileThreshold", "512m")
+    base = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    shared = DiskMirror(tmp_path / "shared.git", remote.url, large_memory=20 * MIB)
+    shared.fetch(TOKEN)
+    remote.commit({"a": bytes(24 * MIB)}, base, ref="refs/heads/large")
+    small = remote.commit({"a": b"2"}, base, ref="refs/heads/small")
+
+    shared._wanted.add("refs/heads/large")  # somebody else waits for it
+    shared.fetch(TOKEN, scope=Scope(frozenset({"main", "small"})))
+
+    with shared.open() as git:
+        assert git.ref(Ref("refs/heads/small")) == small
+    with pytest.raises(ObjectTooLargeError, match="more than 20 MiB"):
+        shared.fetch(TOKEN, scope=Scope(frozenset({"main", "large"})))
 
 
 def test_what_a_large_fetch_may_take_follows_what_there_is() -> None:
