@@ -406,8 +406,8 @@ def _others(proposal: Proposal) -> list[Gate]:
         else Gate(
             name=texts.CHECK + check.name,
             state=GateState.BLOCKED if check.state is CheckState.FAILURE else GateState.WAITS,
-            actual=texts.check_state(check.state),
-            wanted=texts.CHECK_WANTED,
+            actual=texts.check_state(check.state, check.name),
+            wanted=texts.check_wanted(check.name),
             who=texts.check_who(check.name),
         )
         for check in proposal.merging.required

@@ -317,7 +317,8 @@ def _answer_one(
         for command in parsed.commands:
             response = _obey(request, response, command)
         for problem in parsed.problems:
-            said = texts.not_understood(problem.text())
+            row = request.table.named(problem.command if isinstance(problem, Malformed) else "")
+            said = texts.not_understood(problem.text(), row.usage if row else "")
             response = replace(response.say(said), confused=True)
         if partly:
             response = replace(response.say(texts.PARTLY_BEFORE_THE_RULES), confused=True)

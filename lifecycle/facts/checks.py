@@ -72,6 +72,11 @@ class CheckRun:
         return self.ours and self.digest.startswith(OBSERVED)
 
 
+THREADS = "threads resolved"
+"""The name of what stands for a project's rule that a merge request is merged without open threads,
+in place of a check: people resolve them."""
+
+
 class CheckState(StrEnum):
     """How a required check stands, or what a commit status says."""
 

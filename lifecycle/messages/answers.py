@@ -298,14 +298,16 @@ def lacking(verdict: Verdict, proposal: Proposal) -> str:
     return f"only for {rights.needed(verdict)}"
 
 
-def not_understood(problem: str) -> str:
+def not_understood(problem: str, usage: str = "") -> str:
     """A word that is nearly a command, or a command with arguments it does not take.
 
     Args:
         problem: What is wrong, as a clause in Markdown.
+        usage: How the command is written, such as "hold [reason]"; "" where that is not told.
     """
     end = "" if problem.endswith("?") else "."
-    return f"not understood: {problem}{end} `/help` lists the commands."
+    how = f" It is written `/{usage}`." if " " in usage else ""
+    return f"not understood: {problem}{end}{how} `/help` lists the commands."
 
 
 def help_text(rows: Sequence[tuple[Sequence[str], str, str]]) -> str:

@@ -25,7 +25,7 @@ from lifecycle.messages.markdown import (
     plain_line,
     some,
 )
-from lifecycle.messages.proposed import revisions
+from lifecycle.messages.proposed import plural, revisions
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 
 RENDERS = "Rendering the packages"
@@ -219,7 +219,8 @@ def published(proposal: Proposal) -> str:
 def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
     """Title of `porchbot/publish` while something is missing, each in a few words."""
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    return f"{revisions(proposal)} is waiting: {plain(missing[0])}{more}"[:200]
+    be = "are" if plural(proposal) else "is"
+    return f"{revisions(proposal)} {be} waiting: {plain(missing[0])}{more}"[:200]
 
 
 def functions_run(verdicts: Sequence[Verdict]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lifecycle import names as names_
 from lifecycle.approvals import Approvals, Fallen
-from lifecycle.facts.checks import CheckState
+from lifecycle.facts.checks import THREADS, CheckState
 from lifecycle.facts.commits import MOST_SHARED, PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
@@ -203,8 +203,8 @@ def render_wanted(*, bot_pushes: bool) -> str:
             " rules changed since"
         )
     return (
-        "the rendered files committed: run `kpt fn render`, or comment `/render` where the bot"
-        " may push"
+        "the rendered files committed: run the commands that `porchbot/render` shows, or comment"
+        " `/render` where the bot may push"
     )
 
 
@@ -356,8 +356,10 @@ def not_fresh(tampered: Sequence["Tampered"]) -> str:
     return " and ".join(done) + " by somebody else"
 
 
-def check_state(state: CheckState) -> str:
+def check_state(state: CheckState, name: str = "") -> str:
     """How a required check stands."""
+    if name == THREADS and state is CheckState.PENDING:
+        return "a thread is open"
     said = {
         CheckState.MISSING: "not reported yet",
         CheckState.PENDING: "still running",
@@ -369,8 +371,15 @@ def check_state(state: CheckState) -> str:
     return said.get(state, str(state))
 
 
+def check_wanted(check: str) -> str:
+    """What a required check has to say."""
+    return "every thread resolved" if check == THREADS else CHECK_WANTED
+
+
 def check_who(check: str) -> str:
     """Who can make a required check pass."""
+    if check == THREADS:
+        return PROPOSE_WHO
     return f"whatever reports {code(check)}"
 
 

@@ -50,6 +50,11 @@ def revisions(proposal: Proposal) -> str:
     return ", ".join(shown) + more or rules
 
 
+def plural(proposal: Proposal) -> bool:
+    """Whether `revisions` names several: they "are" proposed, one "is"."""
+    return len(proposal.content.touched) + len(proposal.content.ledger) > 1
+
+
 def _change_of(change: LedgerChange) -> str:
     """A change of the ledger, as what is proposed, waited for or done."""
     package = one_line(change.package) or "root package"

@@ -31,7 +31,7 @@ from lifecycle.messages.markdown import (
     some,
     some_lines,
 )
-from lifecycle.messages.proposed import every, listed, revisions
+from lifecycle.messages.proposed import every, listed, plural, revisions
 from lifecycle.policy import BrokenPolicy
 
 if TYPE_CHECKING:
@@ -189,18 +189,18 @@ def _folded(title: str, body: str) -> str:
 
 
 def _headline(proposal: Proposal, judgement: "Judgement") -> str:
-    what = quote(revisions(proposal))
+    what, be = quote(revisions(proposal)), "are" if plural(proposal) else "is"
     match proposal.stage:
         case Stage.DRAFT:
             return f"Draft of {what}"
         case Stage.PROPOSED if judgement.holds and not proposal.content.publishes:
             return f"Approved, to be merged by a person: {what}"
         case Stage.PROPOSED if judgement.holds:
-            return f"{what} is being {'merged' if proposal.content.untagged else 'published'}"
+            return f"{what} {be} being {'merged' if proposal.content.untagged else 'published'}"
         case Stage.PROPOSED if proposal.content.removal:
             return f"Deletion proposed: {what}"
         case Stage.PROPOSED:
-            return f"{what} is proposed" if proposal.content.touched else f"Proposed: {what}"
+            return f"{what} {be} proposed" if proposal.content.touched else f"Proposed: {what}"
         case Stage.MERGED if proposal.once_published:
             return f"{texts.tags_wrong(proposal.content.touched)}: {what}"
         case Stage.MERGED:

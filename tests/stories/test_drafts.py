@@ -206,7 +206,7 @@ def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) ->
     assert "v2 loses packets" in ledger
     shown = play.author.waits_for_summary(pull.number, "held: nothing newer is taken")
     assert "net/edge/v1" in shown
-    assert "### net/edge v3, hold of net/edge at v1 is proposed" in shown
+    assert "### net/edge v3, hold of net/edge at v1 are proposed" in shown
     assert "`net/edge` (its hold after a rollback): 0 of 1, from people" in shown
 
     play.author.says(pull.number, "/approve")

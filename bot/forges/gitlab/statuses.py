@@ -31,7 +31,7 @@ from bot.forges.port import (
 )
 from fnrunner import urls
 from lifecycle.actions import SetCheck
-from lifecycle.facts.checks import OURS, PUBLISH, CheckRun, CheckState, Conclusion, Status
+from lifecycle.facts.checks import OURS, PUBLISH, THREADS, CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
 
 LINE = 255
@@ -40,7 +40,7 @@ LINE = 255
 MOST_STATUSES = 1_000
 """Statuses that are read of one commit."""
 
-PIPELINE, RESOLVED = "pipeline", "threads resolved"
+PIPELINE, RESOLVED = "pipeline", THREADS
 """What stands for what a project requires, beside our own check: everything else in the pipeline,
 and that no thread is open."""
 
