@@ -24,7 +24,7 @@ from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
 from bot.look.published import IndexedPublications
-from bot.loop import heartbeat, observed, tidying
+from bot.loop import heartbeat, newest, observed, tidying
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
 from bot.loop.routed import Controllers
@@ -271,24 +271,21 @@ async def running(
             )
             worker = Worker(store, controller.work, name, clock=clock)
             checks["worker"] = ReadinessCheck(worker.check, 1)
+            trims, often = (mirrors.trim, elsewhere.trim), settings.sweep_interval
             loops += [
                 group.create_task(worker.run(settings.workers, len(served))),
-                group.create_task(
-                    tidying.sweep(
-                        store,
-                        served,
-                        (mirrors.trim, elsewhere.trim),
-                        settings.sweep_interval,
-                        clock,
-                        offload,
-                    )
-                ),
+                group.create_task(tidying.sweep(store, served, trims, often, clock, offload)),
                 group.create_task(runner.watch(_back(controller), own)),
                 group.create_task(
                     observed.keep(store.repositories, until, clock, observes=observes)
                 ),
             ]
             loops += [group.create_task(each.keep()) for each in tokens.values()]
+            loops += [
+                group.create_task(newest.watch(each.forges, store, often, clock))
+                for each in served.values()
+                if isinstance(each.forges, newest.NewestForges)
+            ]
             loops += [
                 group.create_task(tell_what_is_missing(each.forges))
                 for each in served.values()

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from bot.forges.account import OneAccount
+from bot.forges.exchange import listed
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified, stored_speaker
 from bot.forges.gitlab.groups import GroupPaths
@@ -46,6 +47,14 @@ _LISTED: Mapping[str, object] = {
     "pagination": "keyset",
     "order_by": "id",
     "sort": "asc",
+}
+
+_NEWEST: Mapping[str, object] = {
+    "membership": True,
+    "min_access_level": DEVELOPER,
+    "order_by": "id",
+    "sort": "desc",
+    "per_page": 1,
 }
 
 
@@ -109,6 +118,15 @@ class GitLabForges(OneAccount[GitLabUser]):
             async for data in self._reached()
             if self._serves.has(_path(data))
         ]
+
+    async def newest(self) -> RepositoryId | None:
+        """The project made last of those that we may push to; None if it is not to be served."""
+        wanted, query = "look for a new project", {**_NEWEST, "simple": True}
+        answer = await call(self._user.clients, wanted, "GET", "/projects", query=query)
+        for data in listed(wanted, answer.data):
+            if self._serves.has(_path(data)):
+                return RepositoryId(self.name, int(data["id"]))
+        return None
 
     def _reached(self) -> AsyncIterator[JSONObject]:
         """Every project that we may push to."""

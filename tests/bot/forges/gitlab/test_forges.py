@@ -9,6 +9,7 @@ from bot.clock import SystemClock
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.hooks import PROJECT, HookOwner, HookSecrets, OurHooks
+from bot.forges.gitlab.serving import Served
 from bot.forges.gitlab.token import lacking
 from bot.forges.gitlab.user import GitLabUser, TokenAbout
 from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
@@ -94,6 +95,24 @@ async def test_a_sweep_asks_once_for_each_hundred_projects(wire: Wire) -> None:
     assert "membership=true" in asked[0]
     assert "min_access_level=30" in asked[0]
     assert asked[1].endswith("&id_after=99")
+
+
+async def test_the_newest_project_takes_one_request(wire: Wire) -> None:
+    """Short-cuts refused: all projects are listed for it; one that the settings leave out is
+    served."""
+    wire.has("GET /projects", [project(1_000, "acme/new")])
+
+    assert await forges_of(wire).newest() == RepositoryId("gitlab", 1_000)
+
+    (asked,) = wire.asked
+    assert asked.startswith("GET /projects?")
+    wanted = ("membership=true", "min_access_level=30", "order_by=id", "sort=desc", "per_page=1")
+    assert not [each for each in wanted if each not in asked.partition("?")[2].split("&")]
+    left_out = forges_of(wire)
+    left_out._serves = Served(("other",))
+    assert await left_out.newest() is None
+    wire.has("GET /projects", [])
+    assert await forges_of(wire).newest() is None
 
 
 async def test_a_project_as_it_is_listed(wire: Wire) -> None:
