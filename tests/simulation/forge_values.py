@@ -80,6 +80,7 @@ class Talks:
             for event in pull.events
             if event.kind in _CHANGES
         ]
+        waiting = pull.repo.queues.get(pull.base_ref, ())
         return Conversation(
             head=Sha(pull.head_sha),
             opened_at=pull.created_at,
@@ -103,7 +104,8 @@ class Talks:
             base_at=max(bases, default=None),
             changes=tuple(changes[-_MOST_CHANGES:]),
             readied=None if pull.draft else self._readied(pull),
-            in_queue=any(e.pull is pull for e in pull.repo.queues.get(pull.base_ref, ())),
+            in_queue=any(e.pull is pull for e in waiting),
+            enqueued=any(e.pull is pull and e.user is self._us for e in waiting),
         )
 
     def _readied(self, pull: Pull) -> ReadyForReview | None:

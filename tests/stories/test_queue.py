@@ -344,6 +344,41 @@ def test_what_is_held_leaves_the_queue_and_comes_back(play: World) -> None:
     assert dequeued(play, number) == ["MANUAL"]
 
 
+@pytest.mark.parametrize("change", ["/hold", "/unapprove"])
+def test_what_is_not_to_be_merged_leaves_however_long_it_was_in_the_queue(
+    play: World, change: str
+) -> None:
+    """The short-cut refused: what the bot put into a queue that does not require its check is no
+    more its own once what stood before it is merged."""
+    with play.forge.state.lock:
+        play.repository.rulesets.clear()
+        rule, checks = QueueRule(max_entries_to_merge=1), [("ci", None)]
+        play.forge.state.rules.add(play.repository, merge_queue=rule, required_checks=checks)
+    first, second = (play.proposes(f"drafts/net/{n}/x", package(f"net/{n}")) for n in "ab")
+    for number in (first, second):
+        play.owner.reports(pull(play, number).head_sha, "ci")
+        play.approver.says(number, "/approve")
+        wait_for("the queue", lambda n=number: group(play, n))  # type: ignore[misc]
+    play.rests()
+    minutes_pass(play, 2)
+    ahead = group(play, first)
+    assert ahead is not None
+    play.owner.reports(ahead.head_sha, "ci")
+    play.author.waits_for_tag("net/a/v1")
+    play.rests()
+    assert group(play, second) is not None
+
+    play.approver.says(second, change)
+    wait_for("it to leave", lambda: dequeued(play, second) or None)
+    play.rests()
+    assert dequeued(play, second) == ["MANUAL"]
+    assert not pull(play, second).merged
+    play.approver.says(second, "/unhold" if change == "/hold" else "/approve")
+    again = wait_for("the queue", lambda: group(play, second))
+    play.owner.reports(again.head_sha, "ci")
+    play.author.waits_for_tag("net/b/v1")
+
+
 def test_a_group_that_no_webhook_told_of_is_found_by_the_sweep(play: World) -> None:
     """The short-cut reports where it is told to: one lost webhook holds the queue for an hour."""
     begun(play)

@@ -10,7 +10,14 @@ from typing import Any
 
 from bot.forges.github import fields
 from bot.forges.github.http import Clients, JSONObject, graphql
-from bot.forges.port import BotIdentity, Conversation, ForgeMissingError, HeadChange, NativeReview
+from bot.forges.port import (
+    BotIdentity,
+    Conversation,
+    ForgeMissingError,
+    ForgeRefusedError,
+    HeadChange,
+    NativeReview,
+)
 from lifecycle.access import Person
 from lifecycle.facts.conversation import (
     Comment,
@@ -71,6 +78,13 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
 fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
 """
 
+_ENQUEUER = """
+query Enqueuer($id: ID!) {
+  node(id: $id) { ... on PullRequest { mergeQueueEntry { enqueuer { ...who } } } }
+}
+fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
+"""
+
 _DECISIONS = {each.value: each for each in ReviewDecision}
 
 _STATES = {
@@ -99,6 +113,7 @@ def read(pool: Clients, node: str, me: BotIdentity) -> Conversation:
     reviews = {r.id: r for page in found for r in _reviews(page["reviews"]["nodes"], me)}
     texts = {t.id: t for page in found for t in _texts(page["reviews"]["nodes"], me)}
     events = [event for event in last["timelineItems"]["nodes"] if event]
+    in_queue = bool(last["isInMergeQueue"])
     heads = {str(page["headRefOid"]) for page in found}
     return Conversation(
         head=Sha(heads.pop()) if len(heads) == 1 else Sha(""),
@@ -118,9 +133,20 @@ def read(pool: Clients, node: str, me: BotIdentity) -> Conversation:
         changes=tuple(
             HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
         ),
-        in_queue=bool(last.get("isInMergeQueue")),
+        in_queue=in_queue,
+        enqueued=in_queue and _enqueued(pool, node, me),
         readied=None if last["isDraft"] else _readied(last["readied"]["nodes"], me),
     )
+
+
+def _enqueued(pool: Clients, node: str, me: BotIdentity) -> bool:
+    """Whether we put it into the merge queue; not known where the App may not read queues."""
+    try:
+        pull = graphql(pool, "read who queued it", _ENQUEUER, {"id": node})["node"]
+    except ForgeRefusedError:
+        return False
+    entry = pull and pull["mergeQueueEntry"]
+    return bool(entry) and _is_us(entry["enqueuer"], me)
 
 
 def _pages(pool: Clients, asked: JSONObject) -> Iterator[JSONObject]:

@@ -66,6 +66,7 @@ def page(
     bases: list[Any] | None = None,
     readied: list[Any] | None = None,
     draft: bool = False,
+    queued: bool = False,
     head: str = HEAD,
     more: bool = False,
 ) -> dict[str, Any]:
@@ -76,6 +77,7 @@ def page(
         "createdAt": at(0),
         "reviewDecision": None,
         "isDraft": draft,
+        "isInMergeQueue": queued,
         "readied": {"nodes": readied or []},
         "comments": {"pageInfo": last | {"hasNextPage": more}, "nodes": comments or []},
         "reviews": {"pageInfo": last, "nodes": reviews or []},
@@ -101,6 +103,24 @@ def test_who_made_it_ready_is_told(
     press = {"id": "RFRE_1", "createdAt": at(3), "actor": actor}
     wire.gives(200, page(readied=[press], draft=draft))
     assert read(wire.pool, "PR_1", US).readied == wanted
+
+
+@pytest.mark.parametrize(
+    ("answer", "ours"),
+    [
+        ({"data": {"node": {"mergeQueueEntry": {"enqueuer": BOT}}}}, True),
+        ({"data": {"node": {"mergeQueueEntry": {"enqueuer": ANN}}}}, False),
+        ({"data": {"node": {"mergeQueueEntry": {"enqueuer": None}}}}, False),
+        ({"data": {"node": {"mergeQueueEntry": None}}}, False),  # it left meanwhile
+        ({"errors": [{"type": "FORBIDDEN", "message": "Resource not accessible"}]}, False),
+    ],
+)
+def test_who_put_it_into_the_queue_is_told(wire: Wire, answer: dict[str, Any], ours: bool) -> None:
+    """The short-cut asks in the same query: where the App may not read queues, no look succeeds."""
+    wire.gives(200, page(queued=True))
+    wire.gives(200, answer)
+    found = read(wire.pool, "PR_1", US)
+    assert (found.in_queue, found.enqueued) == (True, ours)
 
 
 EDITS: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool]]] = {
