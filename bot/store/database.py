@@ -1,11 +1,13 @@
 """The connection pool of PostgreSQL."""
 
 import asyncio
+import select
 from collections.abc import Mapping
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -75,6 +77,7 @@ class Database:
             timeout=patience,
             # The pool waits longer and longer between its own tries; whoever asks tries at once.
             reconnect_timeout=1,
+            check=_still_there,
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
         self._turns = _Turns(connections)
@@ -128,8 +131,13 @@ class Database:
     async def _execute(self, query: str, values: Any) -> list[TupleRow]:
         try:
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(query, values)
-                rows = await cursor.fetchall() if cursor.description else []
+                try:
+                    cursor = await connection.execute(query, values)
+                    rows = await cursor.fetchall() if cursor.description else []
+                except ReadOnlySqlTransaction as error:
+                    # Another server has taken over: the next connection may lead there.
+                    await connection.close()
+                    raise unreachable(error) from error
         except PoolTimeout as error:
             raise self._away(str(error)) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
@@ -157,6 +165,20 @@ class Database:
                 self._rows.clear()
             self._rows[repository] = int(row)
         return self._rows[repository]
+
+
+async def _still_there(connection: psycopg.AsyncConnection[TupleRow]) -> None:
+    """Refuse a connection that its other end has closed while nobody used it; nothing is asked.
+
+    Raises:
+        OperationalError: It said something unasked, a farewell most likely, or is closed: the pool
+            then gives another one.
+    """
+    unread = select.poll()
+    unread.register(connection.pgconn.socket, select.POLLIN)
+    if unread.poll(0):
+        await connection.close()
+        raise psycopg.OperationalError("the connection was closed")
 
 
 class _Turns:

@@ -67,7 +67,7 @@ class Notifications:
 
     async def _listen(self, connection_name: str) -> None:
         while True:
-            with suppress(psycopg.OperationalError, psycopg.InterfaceError):
+            with suppress(psycopg.Error):  # whatever it is: else nobody ever listens again
                 async with await psycopg.AsyncConnection.connect(
                     self._database.url, autocommit=True, application_name=connection_name
                 ) as connection:

@@ -1,6 +1,7 @@
 """A database that is away: one finds out for all, nobody waits long, and it is said once."""
 
 import asyncio
+import select
 import socket
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -41,6 +42,38 @@ async def test_a_server_that_hangs_is_away_and_comes_back(database: Database) ->
     async with asyncio.timeout(60):
         while await asked(database):
             await asyncio.sleep(AGAIN / 5)
+
+
+async def test_a_connection_that_was_closed_while_idle_fails_nobody(
+    database: Database, database_url: str
+) -> None:
+    """The short-cut finds out by the statement of whoever asks next: a delivery is refused then,
+    and GitHub sends none again."""
+    ((before,),) = await database.ask("SELECT pg_backend_pid()")
+    (connection,) = database._pool._pool
+    other = Database(database_url, 2, 60.0)
+    await other.open()
+    await other.ask("SELECT pg_terminate_backend(%(pid)s)", {"pid": before})
+    await other.close()
+    assert select.select([connection.pgconn.socket], [], [], 60)[0]  # it has arrived
+
+    ((after,),) = await database.ask("SELECT pg_backend_pid()")
+
+    assert after != before
+
+
+async def test_a_server_that_only_reads_any_more_is_left(database: Database) -> None:
+    """Short-cuts: it is told as a mistake of the bot; or the connection is kept for ever, though
+    new ones lead to the server that has taken over."""
+    await database.ask("CREATE TABLE taken_over (number int)")
+    await database.ask("SET default_transaction_read_only = on")  # of this connection
+    with pytest.raises(StoreError, match="cannot be reached: cannot execute INSERT in a read-only"):
+        await database.ask("INSERT INTO taken_over VALUES (1)")
+
+    await database.ask("INSERT INTO taken_over VALUES (2)")
+
+    assert await database.ask("SELECT number FROM taken_over") == [(2,)]
+    await database.ask("DROP TABLE taken_over")
 
 
 async def test_many_who_ask_for_a_database_that_is_away_are_told_at_once(
