@@ -373,7 +373,9 @@ def check_state(state: CheckState, name: str = "") -> str:
 
 def check_wanted(check: str) -> str:
     """What a required check has to say."""
-    return "every thread resolved" if check == THREADS else CHECK_WANTED
+    if check == THREADS:
+        return "every thread resolved, then `/check`; the bot resolves its own"
+    return CHECK_WANTED
 
 
 def check_who(check: str) -> str:

@@ -1,14 +1,18 @@
 """What newcomers read first: who resolves a thread, what renders, how a command is written."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cadlib.errors import Place
 from lifecycle.actions import Reply, Say, SetCheck
 from lifecycle.decide import decide
 from lifecycle.facts.checks import PUBLISH, THREADS, CheckState, Required
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages import gates
 from tests.lifecycle.samples import APPROVER, PROPOSAL, changed, facts, said
 
 
@@ -29,8 +33,9 @@ def test_open_threads_are_told_as_what_people_resolve() -> None:
     waits = changed(PROPOSAL, required=(Required(THREADS, CheckState.PENDING),))
 
     assert (
-        "- ⏳ **check `threads resolved`**: a thread is open. **Needed:** every thread resolved."
-        " **Who:** the author, or somebody with write access.\n"
+        "- ⏳ **check `threads resolved`**: a thread is open. **Needed:** every thread resolved,"
+        " then `/check`; the bot resolves its own. **Who:** the author, or somebody with write"
+        " access.\n"
     ) in _said(waits)
 
 
@@ -78,3 +83,26 @@ def test_a_command_with_other_arguments_is_answered_with_how_it_is_written(
 
     assert f"{wrong}" in answer
     assert answer.endswith("`/help` lists the commands.")
+
+
+GUIDE = Path(__file__).parents[2] / "docs/guide/README.md"
+
+
+def test_the_guide_quotes_what_the_bot_says_now() -> None:
+    """The short-cut leaves words in the guide that the bot said once: nobody finds theirs there."""
+    text = GUIDE.read_text(encoding="utf-8")
+    table = text.partition("| It says | What to do |\n")[2].partition("\n\n")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[1:]]
+    stale = Verdict(package="net/core", changes={"net/core/a.yaml": b"", "net/core/b.yaml": b""})
+
+    assert [row.replace("…", "ann") for row in rows] == [
+        f"rendered: {gates.not_rendered([stale])}",
+        f"valid: {gates.blocking_findings(1)}",
+        "approved: 0 of 1",
+        f"up to date: {gates.outdated(PROPOSAL.content.touched, 'main')}",
+        f"no hold: {gates.held('ann', '')}",
+        f"no objection: {gates.objections(['ann'])}",
+    ]
+    assert "**approved**: 0 of 1" in _said(PROPOSAL)
+    shown = re.findall(r"\*\*error\*\* `([^`]+)`", text)
+    assert shown == [str(Place("net/core/settings.yaml", 8, "data.size"))]
