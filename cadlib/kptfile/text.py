@@ -4,17 +4,18 @@ Rules
 - What stays keeps every byte (`cadlib.yaml.edit`). A field that is new goes behind the
   last of those that come before it in kpt's order, past comments that are indented deeper,
   and takes its text from `like` where that has the same value for it, comments included.
+- Lists are indented as those that are there, and below their key where there are none, as kpt does.
 - Fields of list elements, and mappings in braces, are left to `cadlib.yaml.edit`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.schema import KPTFILE, Struct
 from cadlib.yaml import Document, FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
-from cadlib.yaml.layout import column, style_of
+from cadlib.yaml.layout import column, has_lists, style_of
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Alias, Map, Node, Seq, is_block, is_merge, key_text, same
 
@@ -138,7 +139,8 @@ def _place(patch: Patch, node: Map, before: Sequence[tuple[Node, Node]]) -> int:
 
 
 def _written(found: Document, node: Map, key: str, value: Value) -> list[str]:
-    return entry(key, value, column(found.source, node), style=style_of(found))
+    style = style_of(found) if has_lists(found) else replace(style_of(found), compact=False)
+    return entry(key, value, column(found.source, node), style=style)
 
 
 def _borrowed(like: _Source | None, key: str, value: Value, at: int) -> list[str]:

@@ -188,8 +188,6 @@ def unfit(value: Value) -> str:
     lacks = missing(value)
     if not lacks:
         return ""
-    if not isinstance(value, dict):
-        return "resource must have `apiVersion`, `kind`, and `name`"
     return f"resource must have `{lacks.partition(', ')[0]}`"
 
 

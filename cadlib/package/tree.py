@@ -43,12 +43,14 @@ def shown(
         limits: As for reading a file.
 
     Returns:
-        The tree, each line ended by a line break; "" where there is no resource.
+        The tree, each line ended by a line break; "" where there is no YAML, and the name alone
+        where none of it is a resource.
     """
     ignored = Ignored(files, plain=True)
     found = ignored.packages if packages.KPTFILE in files else ignored.packages - {""}
     findings = list(ignored.findings)
     by_folder: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    anything = False
     for path in sorted(files):
         if not _is_read(files, path) or path in ignored:
             continue
@@ -57,9 +59,11 @@ def shown(
         except PackageError as error:
             findings.append(from_error(error, Severity.WARNING))
             continue
+        anything = anything or bool(lines)
+        lines = [each for each in lines if each[1]]
         if lines:
             by_folder.setdefault(packages.folder(path), []).extend(lines)
-    if not by_folder:
+    if not anything:
         return "", tuple(findings)
     root = _tree(by_folder, name, found)
     return "\n".join([root.title, *_lines(root), ""]), tuple(findings)
@@ -74,7 +78,7 @@ def _is_read(files: Files, path: str) -> bool:
 def _resources(
     data: bytes, path: str, limits: PackageLimits
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield for each resource of a file what it is sorted by, and its line."""
+    """Yield for each document of a file what it is sorted by, and its line; "" for no resource."""
     name = packages.name(path)
     for document in read(data, path=path, limits=limits).documents:
         if is_scalar(document):
@@ -83,11 +87,12 @@ def _resources(
                 "wrong node kind: expected MappingNode but got ScalarNode",
                 "Write resources into the file, or name it in .krmignore",
             )
+        if document.value is None:
+            continue
         found = ref(document.value)
-        if found.kind:
-            order = (name, found.namespace, found.name, found.kind, found.api_version)
-            full = f"{found.namespace}/{found.name}" if found.namespace else found.name
-            yield order, f"[{name}]  {found.kind} {full}"
+        order = (name, found.namespace, found.name, found.kind, found.api_version)
+        full = f"{found.namespace}/{found.name}" if found.namespace else found.name
+        yield order, f"[{name}]  {found.kind} {full}" if found.kind else ""
 
 
 def _tree(

@@ -52,6 +52,11 @@ def style_of(document: Document) -> Style:
     return Neighbours(document).style(document.root, [])
 
 
+def has_lists(document: Document) -> bool:
+    """Tell whether a list stands in a mapping anywhere, whose columns new ones follow."""
+    return next(_flat_ones(document.source, document.root), None) is not None
+
+
 def _has_list(value: Value) -> bool:
     inner = value.values() if isinstance(value, dict) else ()
     return isinstance(value, list) or any(map(_has_list, inner))

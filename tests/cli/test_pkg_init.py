@@ -56,7 +56,8 @@ def test_the_name_is_that_of_the_folder(place: str) -> None:
 
     result = run(*args)
 
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", said(folder))
+    made = f"creating package directory {folder.rstrip('/')}\n" if folder else ""
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", made + said(folder))
     assert f"\n  name: {name}\n" in Path(folder, "Kptfile").read_text()
     assert "description: sample description\n" in Path(folder, "Kptfile").read_text()
 

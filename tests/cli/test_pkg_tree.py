@@ -56,6 +56,21 @@ Package "one"
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [("values.yaml", "a: b\n", "one\n"), ("in/v.yaml", "{}\n", "one\n"), ("c.yaml", "# c\n", "")],
+)
+def test_yaml_without_resources_leaves_the_name_of_the_folder(
+    tmp_path: Path, path: str, text: str, shown: str
+) -> None:
+    """The short-cut: no line at all, as for a folder without YAML."""
+    file = tmp_path / "one" / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+    assert _run("tree", tmp_path / "one") == (0, shown, "")
+
+
 def test_a_folder_or_a_file_that_is_no_package_has_a_tree(package: Path) -> None:
     assert _run("tree", package / "sub2")[1] == "sub2\n└── [x.yml]  ConfigMap n/z\n"
     assert _run("tree", package / "sub2/x.yml")[1] == "x.yml\n└── [x.yml]  ConfigMap n/z\n"

@@ -53,6 +53,8 @@ def init(args: tuple[str, ...], description: str, keywords: tuple[str, ...], sit
 
 
 def _make(given: str) -> None:
+    if not os.path.exists(given):
+        click.echo(f"creating package directory {given}", err=True)
     try:
         os.makedirs(given, exist_ok=True)
     except OSError as error:

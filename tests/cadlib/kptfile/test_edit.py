@@ -162,6 +162,23 @@ def test_a_saved_function() -> None:
     assert added(TEXT, data).splitlines()[0] == "14     mutators:"
 
 
+@pytest.mark.parametrize(
+    ("there", "dash"),
+    [
+        ("", "    - "),
+        ("info:\n  keywords:\n  - a\n", "  - "),
+        ("info:\n  keywords:\n    - a\n", "    - "),
+    ],
+)
+def test_a_first_list_stands_below_its_key_as_kpt_writes_it(there: str, dash: str) -> None:
+    """The short-cut: the columns that lists have in other files, or these whatever is there."""
+    before = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\n{there}"
+
+    data, _ = kptfile_edit.add_function(before.encode(), PipelineFunction(exec="cat"), "mutators")
+
+    assert data.decode() == f"{before}pipeline:\n  mutators:\n{dash}exec: cat\n"
+
+
 def test_a_function_with_the_same_image_is_replaced() -> None:
     """The short-cut is to compare names without tags: kpt wants exactly the same image."""
     data, _ = kptfile_edit.add_function(TEXT.encode(), LABELS, "mutators")
