@@ -4,13 +4,15 @@ Rules
 - Each resource keeps its text. Only the annotations that say where it lies are put in or taken
   out, as lines behind those it has; a resource that is laid out in another way is edited.
 - What kpt reads as resources is listed, whether or not it is one, but for templates.
+- A document that is a list, which has no place for annotations, goes below a key of its own and is
+  taken out of it again, as in kpt.
 - Resources of one file are written in the order of their index, those without one first; a
   `.json` file that holds one resource is written as JSON.
 
 Source: kptdev/kpt, thirdparty/cmdconfig (cmdsource, cmdsink); kyaml `kio`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cadlib.errors import PackageError, Place
 from cadlib.package import files as packages
@@ -21,9 +23,10 @@ from cadlib.stream import places as kio_places
 from cadlib.stream.anchors import de_anchored
 from cadlib.stream.text import as_item, closed, document_texts
 from cadlib.yaml import Document, EditError, Stream
-from cadlib.yaml.tree import Map, Node, Scalar
+from cadlib.yaml.tree import Map, Node, Scalar, is_block
 
 _HEAD = f"apiVersion: {kio.RESOURCE_LIST.api_version}\nkind: {kio.RESOURCE_LIST.kind}\n"
+_LIST = "bareSeqNodeWrappingKey"
 _OURS = (*kio_places.READER, *kio_places.PLACE)
 
 
@@ -91,10 +94,41 @@ def _file(path: str, resources: Sequence[Stream]) -> bytes:
             "Correct the path annotation of the resource",
         )
     ordered = kio_places.by_place(resources)
-    bare = plain(ordered)
+    bare = [_unwrapped(each) for each in plain(ordered)]
     if kio_places.is_json_file(ordered):
         return kio.to_json(kio_places.value_of(bare[0]))
     return kio.write(bare)
+
+
+def _unwrapped(item: Stream) -> Stream:
+    """Return the list that stands below kpt's key as a document of its own; all else as it is."""
+    root = next(each.root for each in item.documents if not each.empty)
+    found = root.at(_LIST) if isinstance(root, Map) else None
+    if found is None or not isinstance(found[1].value, list):
+        return item
+    key, node = found
+    source = item.source
+    start = source.line_start(node.start)
+    if start <= key.start:  # behind its key
+        return kio.stream_of(f"{source.text[node.start : node.end]}\n")
+    margin = source.text[start : node.start]
+    text = source.text[_next_line(source.text, key) : _next_line(source.text, node)]
+    lines = text.splitlines(keepends=True)
+    return kio.stream_of(_ended("".join(each.removeprefix(margin) for each in lines)))
+
+
+def _below_key(document: Document, text: str, annotations: Mapping[str, str]) -> str:
+    """Return a list as a mapping, which has a place for annotations."""
+    margin = "" if is_block(document.root) else "  "
+    lines = "".join(margin + each for each in _ended(text).splitlines(keepends=True))
+    added = "".join(f"{each}\n" for each in _quoted(annotations, 4))
+    return f"{_LIST}:\n{lines}metadata:\n  annotations:\n{added}"
+
+
+def _quoted(annotations: Mapping[str, str], margin: int) -> list[str]:
+    """Return the lines of annotations, in kpt's quotes."""
+    quoted = ((key, each.replace("'", "''")) for key, each in annotations.items())
+    return [f"{' ' * margin}{key}: '{each}'" for key, each in quoted]
 
 
 def _tail(config: Stream) -> bytes:
@@ -122,6 +156,8 @@ def _placed(path: str, document: Document, text: str) -> str:
         kio_places.PATH: path,
         kio_places.SEQINDENT: kio_places.seqindent(text),
     }
+    if isinstance(document.value, list):
+        return _below_key(document, text, wanted)
     if not text.endswith("\n"):
         text = _ended(text)
     found = _after(document)
@@ -130,10 +166,9 @@ def _placed(path: str, document: Document, text: str) -> str:
         rest = document.source.text[position : document.end]
         before = text[: len(text) - len(rest)]
         if text.endswith(rest) and before.endswith("\n"):
-            column = len(lines[-1]) - len(lines[-1].lstrip(" "))
-            quoted = ((key, each.replace("'", "''")) for key, each in wanted.items())
-            added = [f"{' ' * column}{key}: '{each}'" for key, each in quoted]
-            return _ended("".join([before, *(f"{each}\n" for each in [*lines[:-1], *added]), rest]))
+            margin = len(lines[-1]) - len(lines[-1].lstrip(" "))
+            added = [*lines[:-1], *_quoted(wanted, margin)]
+            return _ended("".join([before, *(f"{each}\n" for each in added), rest]))
     item = kio.stream_of(_ended(text))
     try:
         item = kio_places.annotated(item, wanted)
@@ -155,8 +190,8 @@ def _after(document: Document) -> tuple[int, list[str]] | None:
         return None
     there = metadata.at("annotations")
     if there is None:
-        column = document.source.text.rfind("\n", 0, metadata.keys[0].start) + 1
-        margin = " " * (metadata.keys[0].start - column)
+        start = document.source.text.rfind("\n", 0, metadata.keys[0].start) + 1
+        margin = " " * (metadata.keys[0].start - start)
         return _next_line(text, metadata), [f"{margin}annotations:", f"{margin}  x"]
     annotations = _block(metadata, "annotations")
     if annotations is None or any(

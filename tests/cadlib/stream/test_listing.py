@@ -197,3 +197,32 @@ def test_a_path_that_leads_elsewhere_is_refused(path: str) -> None:
 
     with pytest.raises(PackageError):
         listing.files(stream.items)
+
+
+LISTS = (
+    "# c\n- a # x\n\n# d\n- b: c\n",
+    "[a, b] # z\n",
+    "[a,\n b]\n",
+    "- |\n  t\n- - b\n",
+    "- a\n---\n- b\n",
+)
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_a_list_goes_below_a_key_and_comes_back(text: str) -> None:
+    """The short-cut: an item that is a list, of which nobody knows where it lies."""
+    whole = listed(l_yaml=text)
+
+    stream = kio.read(whole.encode())
+    assert isinstance(stream.items[0].documents[0].value, dict)
+    assert {path: entry.data for path, entry in listing.files(stream.items).items()} == {
+        "l.yaml": text.encode()
+    }
+
+
+def test_a_list_in_kpts_form() -> None:
+    """The short-cut: metadata in a form of our own."""
+    assert listed(l_yaml="- a # x\n") == (
+        f"{HEAD}items:\n- bareSeqNodeWrappingKey:\n  - a # x\n  metadata:\n    annotations:\n"
+        f"{place(0, 'l.yaml', 6)}"
+    )
