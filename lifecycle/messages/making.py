@@ -118,7 +118,7 @@ def not_run(reason: str) -> PackageError:
     return PackageError(
         Place(),
         f"the function cannot be run now: {reason[:300].rstrip('.')}",
-        "Wait until it can be",
+        "Check how its image is written, or wait until it can be run",
     )
 
 

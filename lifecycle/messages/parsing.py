@@ -53,6 +53,11 @@ ONTO = (
 )
 
 
+COMMIT_ALONE = (
+    "takes nothing after it, or one commit by at least 7 of its digits, such as `1a2b3c4`"
+)
+
+
 def superfluous(usages: Sequence[str]) -> str:
     """Text that no argument of a command takes.
 
@@ -61,6 +66,8 @@ def superfluous(usages: Sequence[str]) -> str:
     """
     if not usages:
         return "takes no arguments; write it alone on its line"
+    if [*usages] == ["[<commit>]"]:
+        return COMMIT_ALONE
     return f"takes no more than `{' '.join(usages)}` after it, each without spaces"
 
 

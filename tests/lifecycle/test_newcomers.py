@@ -71,7 +71,11 @@ def test_what_was_not_rendered_names_commands_that_render_it() -> None:
             "/override window",
             "`/override` takes a reason after it. It is written `/override <gate>",
         ),
-        ("/approve now please", "each without spaces. It is written `/approve [<commit>]`."),
+        (
+            "/approve abc",
+            "by at least 7 of its digits, such as `1a2b3c4`. It is written `/approve [",
+        ),
+        ("/why a b", "`[field]` after it, each without spaces. It is written `/why [field]`."),
         ("/frezee x", "did you mean `/freeze`?"),
     ],
 )

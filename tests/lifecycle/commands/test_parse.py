@@ -15,7 +15,7 @@ from lifecycle.commands.handlers.render import CheckCommand, RenderCommand
 from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
-from lifecycle.messages.parsing import INSTEAD, TWO_REVISIONS
+from lifecycle.messages.parsing import COMMIT_ALONE, INSTEAD, TWO_REVISIONS
 from tests.counting import OURS, calls
 from tests.lifecycle.commands.test_table import NEEDED
 
@@ -149,11 +149,11 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     "words that are not to be repeated": ("@porchbot `@all`", (Misspelt("", ""),)),
     "words after a command": (
         "/approve please",
-        (Malformed("approve", "takes no more than `[<commit>]` after it, each without spaces"),),
+        (Malformed("approve", COMMIT_ALONE),),
     ),
     "another command on the same line": (
         "/approve /hold",
-        (Malformed("approve", "takes no more than `[<commit>]` after it, each without spaces"),),
+        (Malformed("approve", COMMIT_ALONE),),
     ),
     "two fields": (
         "/why a b",
