@@ -387,8 +387,9 @@ class _Variables:
         try:
             return Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
             self._problems.append(
-                f"{self._prefix}{kind}_FILE: cannot read {path} ({error}). Name a file that the"
-                " bot can read."
+                f"{self._prefix}{kind}_FILE: cannot read {path} ({why}). Name a file that the bot"
+                " can read."
             )
             return ""

@@ -268,7 +268,8 @@ def _locked(file: Path, what: str = "") -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise VaultError(
-            f"cannot write {file} ({error}). Use a folder that the bot can write to."
+            f"cannot write {file} ({error.strerror or error}). Use a folder that"
+            " the bot can write to."
         ) from error
     with lock:
         yield
@@ -279,7 +280,8 @@ def _private_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o711)
     except OSError as error:
         raise VaultError(
-            f"cannot create {folder} ({error}). Use a folder that the bot can write to."
+            f"cannot create {folder} ({error.strerror or error}). Use a folder that"
+            " the bot can write to."
         ) from error
 
 
@@ -304,5 +306,6 @@ def _write(file: Path, text: str, *, exclusive: bool = False) -> None:
             raise
     except OSError as error:
         raise VaultError(
-            f"cannot write {file} ({error}). Use a folder that the bot can write to."
+            f"cannot write {file} ({error.strerror or error}). Use a folder that"
+            " the bot can write to."
         ) from error

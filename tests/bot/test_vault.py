@@ -30,6 +30,20 @@ def test_a_secret_is_not_on_disk_and_comes_back(tmp_path: Path) -> None:
         assert base64.b64encode(b"a very secret key")[:12] not in file.read_bytes()
 
 
+def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
+    """The short-cut prints Python's error: `([Errno 20] Not a directory: '/x/file/state')`, with
+    the path a second time."""
+    (tmp_path / "file").touch()
+    state = tmp_path / "file" / "state"
+
+    with pytest.raises(VaultError) as told:
+        open_vault(ENVIRON, state).put("webhook", "secret")
+
+    assert str(told.value) == (
+        f"cannot create {state} (Not a directory). Use a folder that the bot can write to."
+    )
+
+
 def test_a_secret_under_another_name_is_refused(tmp_path: Path) -> None:
     """Short-cut refused: values are encrypted alone; whoever may write the file exchanges them."""
     vault = open_vault(ENVIRON, tmp_path)
