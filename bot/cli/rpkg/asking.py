@@ -155,7 +155,8 @@ def written(word: str, args: tuple[str, ...]) -> str:
     text = " ".join([f"/{word}", *quoted])
     found = parse(text)
     if found.problems:
-        raise CommandFailure(plain(found.problems[0].text()))
+        problem = plain(found.problems[0].text()).removeprefix("/")
+        raise CommandFailure(f"{problem}. See `porchbot rpkg {word} --help`")
     if len(found.commands) != 1 or "\n" in text:
         raise CommandFailure(f"{text!r} is not one command. Write its arguments on one line")
     if getattr(found.commands[0], "propose", False) != ("--propose" in args[: _options(args)]):
