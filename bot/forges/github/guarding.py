@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from bot.forges.github.http import JSONObject
 from bot.forges.marks import spelled
 from bot.forges.port import Drift, Mend, RequiredCheck
-from lifecycle import names
+from lifecycle import globs, names
 from lifecycle.facts.checks import PUBLISH
 
 DRAFT = f"{names.DRAFTS}any"
@@ -217,6 +217,7 @@ def _of_drafts(given: Guarded) -> Iterator[Drift]:
 def _of_tags(given: Guarded) -> Iterator[Drift]:
     name, page = str(given.repository["full_name"]), _rules_page(given)
     us = ("Integration", given.app)
+    yield from _of_other_tags(given, us)
     for ruleset in given.rulesets:
         rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
         there = (ruleset.get("conditions") or {}).get("ref_name") or {}
@@ -245,6 +246,41 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
         fix=f"At {page} add a tag ruleset for **/v* that restricts creations, updates and"
         f" deletions, with only {given.who} on its bypass list",
         mend=Mend("POST", _rulesets(given), tag_ruleset(given.app)) if given.app else None,
+    )
+
+
+def _of_other_tags(given: Guarded, us: tuple[str, int]) -> Iterator[Drift]:
+    """Rules that keep the bot from making some release tags, whatever others let it: all hold."""
+    for ruleset in given.rulesets:
+        actors, there = ruleset.get("bypass_actors"), (ruleset.get("conditions") or {})
+        rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
+        is_on = ruleset.get("enforcement") == "active" and "creation" in rules
+        named = there.get("ref_name") or {}
+        is_whole = rules >= _TAG_RULES and {TAGS, "~ALL"} & {*named.get("include", ())}
+        if not is_on or is_whole or actors is None or not given.app:
+            continue  # what restricts all of them is told by itself
+        if us not in {(a.get("actor_type"), a.get("actor_id")) for a in actors} and any(
+            _is_meant(named.get("include"), tag) and not _is_meant(named.get("exclude"), tag)
+            for tag in _SOME_TAGS
+        ):
+            yield Drift(
+                place=f"{given.repository['full_name']}, tag ruleset {ruleset['name']!r}",
+                found="it restricts who creates release tags, and its bypass list lacks the App",
+                wanted=f"a bypass list with {given.who}",
+                fix=f"Add {given.who} to its bypass list at {_rules_page(given)}; until then"
+                " nothing that it holds for is published",
+            )
+
+
+_SOME_TAGS = tuple(names.tag_ref(each) for each in ("v1", "core/v1", "net/core/v1"))
+"""Like release tags, of a package at the top and in folders."""
+
+
+def _is_meant(patterns: Sequence[str] | None, tag: str) -> bool:
+    """Whether a tag is one that a ruleset includes, or excludes; GitHub reads them as Ruby does."""
+    return any(
+        each == "~ALL" or globs.matches(globs.parts(each), tag.split("/"))
+        for each in map(str, patterns or ())
     )
 
 

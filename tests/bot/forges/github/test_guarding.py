@@ -42,6 +42,7 @@ def guarded(
     classic: dict[str, Any] | None = None,
     app: int = APP,
     runs: bool = True,
+    more: Sequence[dict[str, Any]] = (),
 ) -> Guarded:
     return Guarded(
         repository=REPOSITORY,
@@ -51,9 +52,23 @@ def guarded(
         signed=frozenset(signed),
         direct=frozenset(direct),
         classic={"main": classic} if classic else {},
-        rulesets=(rules,),
+        rulesets=(rules, *more),
         runs_told=runs,
     )
+
+
+SHUT_OUT = "it restricts who creates release tags, and its bypass list lacks the App"
+
+
+def created(pattern: str, passes: Sequence[dict[str, Any]] = (WRITERS,)) -> dict[str, Any]:
+    """A rule of who creates some tags, beside the one for release tags."""
+    return {
+        "name": "releases",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": [pattern], "exclude": []}},
+        "rules": [{"type": "creation"}],
+        "bypass_actors": passes,
+    }
 
 
 CASES = {
@@ -120,6 +135,18 @@ CASES = {
     "we do not pass": (
         guarded([OURS], {**TAGS, "bypass_actors": []}),
         "the App is not on its bypass list",
+    ),
+    "another rule keeps us out": (guarded(more=[created("refs/tags/**/v*")]), SHUT_OUT),
+    "another rule keeps us out of some": (guarded(more=[created("refs/tags/*/v*")]), SHUT_OUT),
+    "another rule keeps us out of all that is done to some": (
+        guarded(more=[{**created("refs/tags/*/v*"), "rules": TAGS["rules"]}]),
+        SHUT_OUT,
+    ),
+    "another rule lets us in": (guarded(more=[created("~ALL", [US])]), ""),
+    "another rule is of other tags": (guarded(more=[created("refs/tags/release-*")]), ""),
+    "another rule is switched off": (
+        guarded(more=[{**created("~ALL"), "enforcement": "disabled"}]),
+        "",
     ),
     "nobody tells who passes": (guarded([OURS], {**TAGS, "bypass_actors": None}), ""),
     "check runs are hidden": (guarded(runs=False), "the token cannot read them"),
