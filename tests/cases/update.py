@@ -30,8 +30,6 @@ _ROOT_UPSTREAM = "D41"
 _KEPT_DELETED = "D42"
 _NO_FOLDER = "D43"
 _ADDED_INSIDE = "D44"
-_SAID_BY_COMMANDS = {"unrecognized update strategy": "unknown update strategy"}
-"""Texts of kpt's library to those of its commands, which refuse the same before."""
 _ADDRESS = ("upstream", "upstreamLock")
 
 
@@ -172,7 +170,6 @@ def _update(data: Mapping[str, Any], package: Path, made: Made, folder: Path) ->
     path = package / update.get("path", "")
     before = on_disk(package) if package.exists() else {}
     wanted = made.fill(data.get("error_contains"))
-    wanted = _SAID_BY_COMMANDS.get(wanted, wanted)
     version = f"@{update['ref']}" if update.get("ref") else ""
     strategy = ["--strategy", update["strategy"]] if update.get("strategy") else []
     ran = commanded(["update", f"{path}{version}", *strategy], folder)

@@ -11,7 +11,6 @@ from bot.cli.dropin import DropIn
 from bot.cli.given import path_and_version
 from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.drive import drive
-from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
 from cadlib.merge.policy import ConflictPolicy
 from cadlib.update.packages import update
@@ -46,8 +45,12 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
     --on-conflict says otherwise. An update that fails changes nothing.
     """
     with RemoteRepositories() as repositories:
-        if strategy:
-            check_strategy(strategy)
+        if strategy and strategy not in STRATEGIES:
+            raise PackageError(
+                Place(),
+                f"unrecognized update strategy {strategy}",
+                f"Must be one of: {', '.join(STRATEGIES)}",
+            )
         path, ref = path_and_version(package)
         update_folder(
             Path(path or "."),
