@@ -214,9 +214,12 @@ class CheckRuns(Calls):
             data = await self._get(wanted, f"/branches/{quote(branch, safe='')}")
         except ForgeMissingError:
             return set()  # a base branch that is gone protects nothing
-        if "name" not in data:  # what is no branch does not say that nothing is required
+        # What is no branch, or half of one, does not say that nothing is required.
+        if not {"name", "protection"} <= data.keys():
             raise ForgeUnreadableError(wanted, "its answer is no branch")
-        required = (data.get("protection") or {}).get("required_status_checks") or {}
+        if data["name"] != branch:
+            return set()  # it was renamed, and GitHub led on to what it is called now
+        required = (data["protection"] or {}).get("required_status_checks") or {}
         if required.get("enforcement_level") == "off":
             return set()
         checks = required.get("checks") or []

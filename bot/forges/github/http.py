@@ -320,7 +320,21 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
     if not isinstance(data.get("data"), dict):
         raise ForgeBusyError(wanted, "the answer of GraphQL holds no data")
     found: JSONObject = data["data"]
+    _whole(wanted, found)
     return found
+
+
+def _whole(wanted: str, data: JSONObject) -> None:
+    """Refuse data in which something else stands for a list: it would be taken for an empty one."""
+    left: list[Any] = [data]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            if "nodes" in each:
+                listed(wanted, each["nodes"])
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
 
 
 def failure(wanted: str, answer: GitHubAnswer) -> Exception:

@@ -80,7 +80,7 @@ class Issues(Calls):
         told = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, _EDITS, asked)
         issue = (told["repository"] or {}).get("issue") or {}
         first, last = (
-            Counter(_edit(node) for node in (issue.get(end) or {}).get("nodes") or () if node)
+            Counter(_edit(node) for node in (issue.get(end) or {"nodes": ()})["nodes"] if node)
             for end in ("first", "last")
         )
         found = (first | last).elements()  # the ends overlap

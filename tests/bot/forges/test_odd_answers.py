@@ -1,5 +1,9 @@
-"""Answers of a forge that are none: each is an error of that forge, and costs little."""
+"""Answers of a forge that are none: each is an error of that forge, and costs little.
 
+Longer than 400 lines: both forges are asked the same questions, and their answers stand here once.
+"""
+
+import asyncio
 import contextlib
 import gzip
 import inspect
@@ -30,6 +34,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     Forges,
+    ForgeUnreadableError,
     Repository,
 )
 from bot.forges.unreadable import TooLargeError
@@ -345,14 +350,50 @@ async def test_an_object_is_no_empty_list(name: str, forge: str) -> None:
         pool.close()
 
 
-async def test_what_is_no_branch_does_not_say_that_nothing_is_required(tmp_path: Path) -> None:
+async def test_what_stands_for_a_list_in_graphql_is_no_empty_one() -> None:
+    """The short-cut goes through it: nobody said or approved anything, nobody put it on hold."""
+    odd = b'{"data": {"node": {"comments": {"nodes": {}}}}}'
+    with served(answer(odd, "Connection: close"), []) as url:
+        pool = FORGES["github"](url)
+        assert isinstance(pool, github.Clients)
+        with pytest.raises(ForgeUnreadableError, match="its answer is no list but dict"):
+            await asyncio.to_thread(github.graphql, pool, "read", "query", {})
+        pool.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({"name": "main", "protection": {}}, ()),
+        ({"name": "trunk", "protection": {"required_status_checks": {"contexts": ["x"]}}}, ()),
+        ({"name": "main", "protection": {"required_status_checks": {"contexts": ["x"]}}}, ("x",)),
+    ],
+)
+async def test_a_branch_that_was_renamed_has_not_the_rules_of_what_it_is_called_now(
+    told: dict[str, object], wanted: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The short-cut takes what GitHub leads on to for the branch that was asked for."""
+    with opened("github", tmp_path) as place:
+        assert isinstance(place, SandboxGitHub)
+        assert place.sandbox is not None
+        place.sandbox.faults.fail("GET /repos/{owner}/{repo}/branches/{branch}", 200, told)
+
+        found = await place.forge.required_checks("main")
+
+    assert tuple(each.name for each in found) == wanted
+
+
+@pytest.mark.parametrize("told", [{}, {"name": "main"}])
+async def test_what_is_no_branch_does_not_say_that_nothing_is_required(
+    told: dict[str, object], tmp_path: Path
+) -> None:
     """The short-cut takes what is not there for what is not required."""
     with opened("github", tmp_path) as place:
         assert isinstance(place, SandboxGitHub)
         assert place.sandbox is not None
         assert await place.forge.required_checks("main") == ()
         call = "GET /repos/{owner}/{repo}/branches/{branch}"
-        place.sandbox.faults.fail(call, 200, {})
+        place.sandbox.faults.fail(call, 200, told)
 
         with pytest.raises(ForgeBusyError, match="its answer is no branch"):
             await place.forge.required_checks("main")
