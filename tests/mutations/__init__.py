@@ -1,7 +1,7 @@
 """Defences, each with a change that takes it out and the test that fails then.
 
-The entries stand in the TOML files beside this; `python -m tests.mutations` tries them, and
-`test_entries.py` keeps them from going stale.
+The entries of `bot/look/*.py` stand in `bot/look.toml` below this folder, and so on;
+`python -m tests.mutations` tries them, and `test_entries.py` keeps them from going stale.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Mutation:
     """A defence taken out.
 
     Attributes:
-        area: Stem of the file that the entry stands in.
+        area: Folder of what is changed, such as "bot/look"; the entry stands in its file.
         defence: What is defended, in plain words.
         threat: What against: rows of `docs/security.md` ("threat 6; trap 2") and sections of
             `docs/design.md` ("design: Approvals"), with "; " between.
@@ -56,23 +56,30 @@ def read(areas: tuple[str, ...] = ()) -> list[Mutation]:
     """Read the entries, by area.
 
     Args:
-        areas: Stems of the files to read; all where none is given.
+        areas: Folders whose entries are read, with those below them; all where none is given.
 
     Raises:
         ValueError: An area that there is not, or an entry that is not well-formed.
     """
-    files = {path.stem: path for path in sorted(HERE.glob("*.toml"))}
-    if unknown := set(areas) - set(files):
+    files = {
+        path.relative_to(HERE).with_suffix("").as_posix(): path for path in HERE.rglob("*.toml")
+    }
+    wanted = {area: [each for each in files if _is_in(each, area)] for area in areas}
+    if unknown := [area for area, there in wanted.items() if not there]:
         raise ValueError(
-            f"no such area: {', '.join(sorted(unknown))}; there are {', '.join(files)}"
+            f"no such area: {', '.join(unknown)}; there are {', '.join(sorted(files))}"
         )
     found = []
-    for area in areas or files:
+    for area in sorted(set().union(*wanted.values()) if areas else files):
         content = tomllib.loads(files[area].read_text())
         if set(content) != {"mutation"}:
             raise ValueError(f"{area}.toml: holds {sorted(content)}, and not [[mutation]] alone")
         found += [_entry(area, entry) for entry in content["mutation"]]
     return found
+
+
+def _is_in(area: str, other: str) -> bool:
+    return f"{area}/".startswith(f"{other.strip('/')}/")
 
 
 def _entry(area: str, entry: dict[str, object]) -> Mutation:

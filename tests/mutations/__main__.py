@@ -57,7 +57,9 @@ class Run:
 def main() -> int:
     """Try those that are asked for, and say what came of each."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
-    parser.add_argument("areas", nargs="*", metavar="AREA", help="stem of a file; all by default")
+    parser.add_argument(
+        "areas", nargs="*", metavar="AREA", help="folder, such as bot/look; all by default"
+    )
     parser.add_argument("--list", action="store_true", help="only say which there are")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
     given = parser.parse_args()

@@ -1,5 +1,7 @@
 """The list of mutations holds what there is; `python -m tests.mutations` tries whether it bites."""
 
+import pytest
+
 from tests.mutations import ROOT, has_test, read
 
 
@@ -15,3 +17,15 @@ def test_every_entry_is_about_what_is_there() -> None:
             stale.append(f"{mutation.area}: {mutation.defence}: no test {mutation.test}")
 
     assert not stale, "\n".join(stale)
+
+
+def test_entries_stand_by_the_folder_of_what_they_change() -> None:
+    """The short-cut puts them into files named for the day they were written: nobody finds them."""
+    assert [m for m in read() if m.area != (m.file.rpartition("/")[0] or "root")] == []
+    assert {m.area for m in read(("bot/forges",))} >= {"bot/forges", "bot/forges/gitlab"}
+    assert {m.area for m in read(("bot/loop", "lifecycle/variants"))} == {
+        "bot/loop",
+        "lifecycle/variants",
+    }
+    with pytest.raises(ValueError, match="no such area: bot/loo; there are"):
+        read(("bot/loo",))

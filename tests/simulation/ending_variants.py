@@ -10,7 +10,7 @@ from tests.simulation.catalog import FAR
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
 from tests.simulation.setting import ADVERSARY, BOT, MAIN
-from tests.simulation.variants import UPSTREAM, Wanted
+from tests.simulation.variants import CONTEXT, UPSTREAM, Wanted
 
 
 def unmade(v: Variants) -> Iterator[str]:
@@ -37,6 +37,8 @@ def unmade(v: Variants) -> Iterator[str]:
             continue
         if there and not lock.number:
             continue  # without a lock nobody can tell what it was made of
+        if theirs and rule.context and not v.history.at(tip, f"{package}/{CONTEXT}"):
+            continue  # people made it without: there is no place for what the rule writes into it
         if not any(v.lock(head, package).number == number for head in _open(v, package)):
             yield f"{package} is wanted of v{number}, and nothing asks for it"
 

@@ -198,7 +198,10 @@ class VariantsOracle:
         if not package or self._v.is_mark(entry.after):
             return
         lock = self._v.lock(entry.after, package)
-        kept = entry.before != ZERO and entry.before in self._history.ancestry(entry.after)
+        kept = entry.before != ZERO and (
+            entry.before in self._history.ancestry(entry.after)
+            or self._history.wanted_anew(entry.before, entry.after)
+        )
         was = self._v.lock(entry.before, package) if kept else None
         if not lock.number or lock == was:
             return
