@@ -144,7 +144,7 @@ def test_an_address_is_taken_only_when_asked_for() -> None:
 
 def test_what_rendering_left_upstream_stays_there() -> None:
     """The short-cut, kpt's, is to merge `status` whole: a new clone would count as rendered."""
-    ready = 'status:\n  conditions:\n  - type: Ready\n    status: "True"\n'
+    ready = 'status:\n  conditions:\n    - type: Ready\n      status: "True"\n'
     rendered = (
         "status:\n  conditions:\n  - type: Rendered\n    status: 'True'\n"
         "  - type: Ready\n    status: 'True'\n  renderStatus:\n    errorSummary: x\n"
