@@ -59,8 +59,10 @@ def answer(body: bytes, *headers: str, status: str = "200 OK", length: int | Non
 def served(said: bytes, asked: list[bytes]) -> Iterator[str]:
     """Give this answer to each request; gives the address of who does.
 
-    `%%` in it is that address, `%n` is 0 and 1 by turns.
+    `%%` in it is that address, `%n` is 0 and 1 by turns. Each connection is closed after it, and
+    who asks is told: one that noticed later would send the next request on a closed one.
     """
+    said = said.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
 
@@ -102,7 +104,7 @@ def asked_of(forge: str, said: bytes, *, times: int = 1) -> tuple[Any, list[byte
 
 PACKED = gzip.compress(bytes(65 * 1024**2))
 LARGE = {
-    "packed": answer(PACKED, "Content-Encoding: gzip", "Connection: close"),
+    "packed": answer(PACKED, "Content-Encoding: gzip"),
     "packed twice": answer(gzip.compress(PACKED), "Content-Encoding: gzip, gzip"),
     "of a redirect": answer(PACKED, "Content-Encoding: gzip", "Location: /x", status="302 Found"),
     "in a chunk of -1 bytes": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
@@ -187,7 +189,7 @@ def test_a_refusal_says_what_it_can(name: str, said: str, forge: str) -> None:
 def test_a_circle_of_redirections_has_an_end(forge: str) -> None:
     """The short-cut follows as the client does: a thousand requests for one, or as many as fit
     into its memory of calls, of which none was granted."""
-    said = answer(b"", "Location: %%/api/v3/other%n", "Connection: close", status="301 Moved")
+    said = answer(b"", "Location: %%/api/v3/other%n", status="301 Moved")
     found, asked = asked_of(forge, said)
 
     assert isinstance(found, ForgeBusyError | ForgeRefusedError)
@@ -199,7 +201,7 @@ def test_what_github_has_not_ready_is_asked_for_later(monkeypatch: pytest.Monkey
     """The short-cut leaves it to the client, which sleeps and asks again for as long as its stack
     is deep: a quarter of an hour for one request."""
     monkeypatch.setattr("github.Consts.PROCESSING_202_WAIT_TIME", 0)
-    found, asked = asked_of("github", answer(b"{}", "Connection: close", status="202 Accepted"))
+    found, asked = asked_of("github", answer(b"{}", status="202 Accepted"))
 
     assert isinstance(found, ForgeBusyError)
     assert len(asked) == 1
@@ -208,7 +210,7 @@ def test_what_github_has_not_ready_is_asked_for_later(monkeypatch: pytest.Monkey
 def test_what_github_accepts_is_done() -> None:
     """The short-cut takes it for what is not ready."""
     asked: list[bytes] = []
-    with served(answer(b'{"a": 1}', "Connection: close", status="202 Accepted"), asked) as url:
+    with served(answer(b'{"a": 1}', status="202 Accepted"), asked) as url:
         pool = FORGES["github"](url)
         assert ask(pool, "ask", "POST", "/x", body={}).data == {"a": 1}
         pool.close()
@@ -245,7 +247,7 @@ def test_a_connection_is_kept_for_the_next_request(forge: str) -> None:
 @EACH
 def test_no_cookie_is_sent_back(forge: str) -> None:
     """The short-cut keeps them: a forge has thousands sent along with each request."""
-    found, asked = asked_of(forge, answer(b"{}", "Set-Cookie: a=b", "Connection: close"), times=2)
+    found, asked = asked_of(forge, answer(b"{}", "Set-Cookie: a=b"), times=2)
 
     assert found == {}
     assert [b"cookie" in each.lower() for each in asked] == [False, False]
@@ -255,10 +257,10 @@ def test_no_cookie_is_sent_back(forge: str) -> None:
 def test_a_redirect_to_another_host_is_not_followed(forge: str) -> None:
     """The short-cut sends the token along."""
     elsewhere: list[bytes] = []
-    with served(answer(b"{}", "Connection: close"), elsewhere) as url:
+    with served(answer(b"{}"), elsewhere) as url:
         other = url.replace("127.0.0.1", "localhost")
         for status in ("301 Moved", "302 Found", "307 Temporary", "308 Permanent"):
-            said = answer(b"", f"Location: {other}/x", "Connection: close", status=status)
+            said = answer(b"", f"Location: {other}/x", status=status)
             assert isinstance(asked_of(forge, said)[0], ForgeRefusedError)
 
     assert [each for each in elsewhere if each] == []
@@ -310,7 +312,7 @@ def _spoken_to(forge: str, pool: Any) -> Forge:
 async def test_what_a_forge_does_not_document_is_its_error(what: str, forge: str) -> None:
     """The short-cut takes apart whatever claims success: a look then breaks as if the bot were, and
     people are told so."""
-    with served(answer(NOT_DOCUMENTED[what], "Connection: close"), []) as url:
+    with served(answer(NOT_DOCUMENTED[what]), []) as url:
         pool = FORGES[forge](url)
         wrong = {}
         for name, asked in QUESTIONS.items():
@@ -343,7 +345,7 @@ LISTS: dict[str, tuple[object, ...]] = {
 async def test_an_object_is_no_empty_list(name: str, forge: str) -> None:
     """Short-cut refused: going through whatever came. Of `{}` that leaves nothing: no check is
     required, nobody wrote or pushed a commit."""
-    with served(answer(b"{}", "Connection: close"), []) as url:
+    with served(answer(b"{}"), []) as url:
         pool = FORGES[forge](url)
         with pytest.raises((ForgeBusyError, ForgeRefusedError)):
             await getattr(_spoken_to(forge, pool), name)(*LISTS[name])
@@ -353,7 +355,7 @@ async def test_an_object_is_no_empty_list(name: str, forge: str) -> None:
 async def test_what_stands_for_a_list_in_graphql_is_no_empty_one() -> None:
     """The short-cut goes through it: nobody said or approved anything, nobody put it on hold."""
     odd = b'{"data": {"node": {"comments": {"nodes": {}}}}}'
-    with served(answer(odd, "Connection: close"), []) as url:
+    with served(answer(odd), []) as url:
         pool = FORGES["github"](url)
         assert isinstance(pool, github.Clients)
         with pytest.raises(ForgeUnreadableError, match="its answer is no list but dict"):
