@@ -17,7 +17,7 @@ from pathlib import Path
 from bot.cli.disk import folder
 from cadlib.package.files import KPTFILE, Entry
 from cadlib.yaml import edit, read
-from tests.cadlib.real import packages
+from tests.cadlib.real import whole_packages
 from tests.cadlib.rewriting import labelled
 from tests.cadlib.yaml.test_real import changed_lines, files
 from tests.differential.tools import KPT, kpt
@@ -66,10 +66,10 @@ class Counts:
 def main() -> int:
     """Print the counts; 1 if our round trip changes a byte, or a label more than its lines."""
     same, label, needed = Counts(), Counts(), 0
-    for _, path, data in files():
+    for _, path, data in files(whole_packages()):
         stream = read(data, path=path)
         same.add(data, edit(stream, {n: each.value for n, each in enumerate(stream.documents)}))
-    for package in packages().values():
+    for package in whole_packages().values():
         after, necessary = labelled(package)
         needed += necessary
         for path, entry in _readable(package):
@@ -87,7 +87,7 @@ def main() -> int:
 
 def _by_kpt(function: str) -> Counts:
     counts = Counts()
-    for each in packages().values():
+    for each in whole_packages().values():
         given = dict(_readable(each))
         done = _evaluated(given, function)
         for path, entry in given.items():

@@ -250,7 +250,6 @@ def test_what_an_alias_shares_is_not_written_out_in_silence() -> None:
     assert "the change would affect an alias" in "\n".join(map(str, done.findings))
 
 
-@pytest.mark.long
 def test_one_label_through_json_changes_the_labels_lines_only() -> None:
     """Every resource of the real packages. The short-cut is one line off somewhere."""
     changed: Counter[str] = Counter()
@@ -263,7 +262,7 @@ def test_one_label_through_json_changes_the_labels_lines_only() -> None:
 
     print(f"{changed.total()} lines changed, {necessary.total()} had to")
     assert changed == necessary
-    assert necessary.total() > 2000
+    assert necessary.total() > 1500
 
 
 @pytest.mark.parametrize("paths", [("x.yaml", "x.yaml/y.yaml"), ("x.json/a/y.yaml", "x.json")])

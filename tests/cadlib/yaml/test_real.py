@@ -3,19 +3,20 @@
 import copy
 import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
+from cadlib.package.files import Files
 from cadlib.yaml import FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
 from cadlib.yaml.tree import Map, Node, Seq, key_text
-from tests.cadlib.real import packages
+from tests.cadlib.real import packages, whole_packages
 from tests.counting import lines
 
 
-def files() -> Iterator[tuple[str, str, bytes]]:
+def files(given: Mapping[str, Files]) -> Iterator[tuple[str, str, bytes]]:
     """Package, path and bytes of each file that a reader of packages would read."""
-    for package, entries in packages().items():
+    for package, entries in given.items():
         for path, found in entries.items():
             if path.endswith((".yaml", ".yml", "Kptfile")) and found.mode != "120000":
                 yield package, path, found.data
@@ -24,13 +25,15 @@ def files() -> Iterator[tuple[str, str, bytes]]:
 @cache
 def streams() -> tuple[tuple[str, str, Stream], ...]:
     """Package, path and stream of each file; read once, since tests only look at them."""
-    return tuple((package, path, read(data, path=path)) for package, path, data in files())
+    return tuple(
+        (package, path, read(data, path=path)) for package, path, data in files(packages())
+    )
 
 
 def test_no_change_same_bytes() -> None:
     """The short-cut normalises what it reads."""
     count = 0
-    for _, path, data in files():
+    for _, path, data in files(packages()):
         stream = read(data, path=path)
         assert edit(stream, {n: each.value for n, each in enumerate(stream.documents)}) == data
         count += 1
@@ -191,7 +194,7 @@ def changed_lines(old: bytes, new: bytes) -> int:
 
 def test_a_line_of_a_large_file_is_read_in_some_forty_lines_of_code() -> None:
     """The largest file there, of 1 MB. The short-cut finds each node's line from the beginning."""
-    _, path, data = max(files(), key=lambda each: len(each[2]))
+    _, path, data = max(files(whole_packages()), key=lambda each: len(each[2]))
 
     assert len(data) > 1_000_000
     assert lines(lambda: read(data, path=path)) < 60 * data.count(b"\n")  # 40 were measured
