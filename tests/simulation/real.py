@@ -61,9 +61,14 @@ _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND table
 
 
 class RealDatabase:
-    """One server with one database, for one history after the other; a context manager."""
+    """One database, for one history after the other; a context manager.
 
-    def __init__(self) -> None:
+    Args:
+        server: Address of the server that it is made in; "" for one of its own.
+    """
+
+    def __init__(self, server: str = "") -> None:
+        self._server = server
         self._stack = ExitStack()
         self._loop = InnerLoop()
         self._clock: Clock | None = None
@@ -75,9 +80,9 @@ class RealDatabase:
         self._url = ""
 
     def __enter__(self) -> Self:
-        server = self._stack.enter_context(EmbeddedPostgres())
+        server = self._server or self._stack.enter_context(EmbeddedPostgres()).url
         self._loop.__enter__()
-        self._url = self.wait(create_database(server.url, "simulated"))
+        self._url = self.wait(create_database(server, "simulated"))
         self._prepare()
         return self
 
@@ -347,10 +352,14 @@ class RealMirror:
 
 
 class RealSetting:
-    """What histories on real things have: the database, and a folder for mirrors; a context."""
+    """What histories on real things have: the database, and a folder for mirrors; a context.
 
-    def __init__(self) -> None:
-        self.database = RealDatabase()
+    Args:
+        server: As `RealDatabase` has it.
+    """
+
+    def __init__(self, server: str = "") -> None:
+        self.database = RealDatabase(server)
         self._folder = Path(tempfile.mkdtemp(prefix="simulation-"))
         self._served = ExitStack()
         self._copies: dict[int, OnDisk] = {}

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from random import Random
 
@@ -30,10 +31,16 @@ def nothing_logged() -> Iterator[None]:
     structlog.configure(**before)
 
 
+BEGINNING = range(24)
+"""Steps of a history that are taken here; `make simulate` takes all of them."""
+
+beginning = cache(lambda seed: play(seed, BEGINNING))
+
+
 @pytest.mark.parametrize("seed", ["3", "6"])
 def test_nothing_is_violated_and_a_seed_replays(seed: str) -> None:
     """Fails where anything but the seed is drawn from: a clock, an id, the order of a set."""
-    first, again = play(seed), play(seed)
+    first, again = beginning(seed), play(seed, BEGINNING)
     assert [str(v) for v in first.violations] == []
     assert (first.trace, first.steps) == (again.trace, again.steps)
     assert first.tally == again.tally
@@ -143,7 +150,7 @@ def test_boxes_are_ticked_at_gitlab_too_and_nothing_is_reached_there() -> None:
 
 def test_a_step_does_the_same_without_the_others() -> None:
     """Fails where steps draw from one generator: then none can be left out."""
-    whole = play("3")
+    whole = beginning("3")
     numbers = sorted(whole.steps)[:6]
     part = play("3", numbers)
     assert set(part.steps) <= set(numbers)
