@@ -1,11 +1,15 @@
 """Repositories of cases: made with one call of git for each, and named by placeholders.
 
-A repository begins with an empty commit. Then come the commits of the case, each with a whole
-tree; where they shall come later, they are added by another call.
+A repository begins as a copy of one with an empty commit. Then come the commits of the case, each
+with a whole tree; where they shall come later, they are added by another call.
 """
 
+import atexit
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +36,9 @@ class Made:
         self._tips: dict[str, str] = {}
         self.names = {f"repo:{name}": str(folder / name) for name in repos}
         for name in repos:
-            first = f"refs/heads/{repos[name]['initial_branch']}"
-            _git(folder, "init", "--quiet", "--bare", f"--initial-branch={first[11:]}", name)
-            _import(folder / name, _commit(first, 1, "", {}))
-            self._tips[name] = first
+            branch = repos[name]["initial_branch"]
+            shutil.copytree(_begun(branch), folder / name)
+            self._tips[name] = f"refs/heads/{branch}"
 
     def add(self, until: int | None = None) -> None:
         """Add the commits of every repository up to a number of them; all where None."""
@@ -71,6 +74,25 @@ class Made:
         text = str(self._repos[name])
         named = [each for each in self._repos if f":{each}" in text and each not in (name, *seen)]
         return max((self._depth(each, (*seen, name)) + 1 for each in named), default=0)
+
+
+@cache
+def _begun(branch: str) -> Path:
+    """A repository with the commit that each begins with."""
+    folder = tempfile.mkdtemp(prefix="begun")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = Path(folder, "repo")
+    _git(
+        made.parent,
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        f"--initial-branch={branch}",
+        "repo",
+    )
+    _import(made, _commit(f"refs/heads/{branch}", 1, "", {}))
+    return made
 
 
 def _commit(branch: str, mark: int, parent: str, files: Files) -> bytes:
