@@ -59,7 +59,11 @@ def test_what_people_read_stands_in_messages() -> None:
     """The short-cut: a finding with its text where it is found."""
     found = []
     for module in _modules():
-        tree = ast.parse((TOP / module).read_text(encoding="utf-8"))
-        said = [tree] if module.startswith("lifecycle/") else list(_calls(tree))
+        text = (TOP / module).read_text(encoding="utf-8")
+        core = module.startswith("lifecycle/")
+        if not core and not any(f"{name}(" in text for name in SAID_BY):
+            continue  # to read it as code would take a while
+        tree = ast.parse(text)
+        said = [tree] if core else list(_calls(tree))
         found += [(module, *each) for one in said for each in _texts(one)]
     assert found == [], "\n".join(map(str, found))

@@ -1,6 +1,6 @@
 """One name has one meaning: no two public classes of our packages share theirs, except by rule."""
 
-import ast
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -66,9 +66,9 @@ def classes() -> dict[str, list[str]]:
         for path in sorted((ROOT / tree).rglob("*.py")):
             if "_pb2" in path.name:
                 continue
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+            # Reading a thousand modules as code takes a second: they begin no line of a text so.
+            for name in re.findall(r"(?m)^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8")):
+                found.setdefault(name, []).append(str(path.relative_to(ROOT)))
     return found
 
 

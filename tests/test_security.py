@@ -1,6 +1,7 @@
 """docs/security.md answers every threat, with tests that there are and that were tried."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 from tests import mutations
@@ -8,6 +9,7 @@ from tests import mutations
 PAGE = Path(__file__).resolve().parents[1] / "docs/security.md"
 
 
+@cache
 def _tables() -> list[dict[int, str]]:
     """The tables of threats: number to the row."""
     found: list[dict[int, str]] = []
