@@ -94,6 +94,11 @@ class MemoryRepositories:
         names = dict.fromkeys(known.tags or (), "")
         self._adopted[repository_id] = replace(known, tags=names, names_only=True)
 
+    def move_adoption(self, repository_id: RepositoryId, by: timedelta) -> None:
+        """Make of when a repository was adopted what a clock that is off would have told."""
+        known = self._adopted[repository_id]
+        self._adopted[repository_id] = replace(known, at=known.at + by)
+
     async def rename(self, repository: Adopted) -> None:
         await self.statements.begin()
         if repository.id in self._adopted:

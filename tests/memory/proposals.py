@@ -208,6 +208,10 @@ class MemoryProposals:
         news = {(n, *one.head) for n, one in others if changed and one.sha in few}
         return CommitSharers(now, frozenset(news))
 
+    def lose_open(self, repository_id: RepositoryId) -> None:
+        """Know nothing any more of what is open in a repository."""
+        self._open.pop(repository_id, None)
+
     async def drop_open(
         self, repository_id: RepositoryId, number: int
     ) -> frozenset[tuple[int, int, str]]:

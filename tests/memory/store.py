@@ -58,10 +58,12 @@ class MemoryStore:
         )
         self.repositories: Repositories = repositories
         self.keep_names_only = repositories.keep_names_only
+        self.move_adoption = repositories.move_adoption
         self.upstreams: UpstreamUses = MemoryUpstreamUses(self.statements, repositories)
         self.revisions: Revisions = MemoryRevisions(self.statements)
         proposals = MemoryProposals(self.statements)
         self.proposals: Proposals = proposals
+        self.lose_open = proposals.lose_open
         self.sweeps: Sweeps = MemorySweeps(self.statements, repositories, proposals)
         self.waits: Waits = MemoryWaits(
             self.statements, lambda id_: repositories.names.get(id_, ""), repositories.served

@@ -160,8 +160,18 @@ class Gitter:
         message: str,
         who: Ident | None = None,
         repo: Repository | None = None,
+        *,
+        more: Mapping[str, bytes] | None = None,
     ) -> str:
         """Merge a commit into another; nothing names the result yet.
+
+        Args:
+            ours: The first parent.
+            theirs: The second one.
+            message: Of the merge.
+            who: See `commit`.
+            repo: See `commit`.
+            more: What it holds that neither side has so.
 
         Raises:
             GitRefusedError: They conflict.
@@ -170,6 +180,9 @@ class Gitter:
         tree = git.merge_tree(ours, theirs)
         if tree is None:
             raise GitRefusedError("they conflict")
+        for path, content in (more or {}).items():
+            tree = trees.put(git, tree, path, ("100644", git.write_blob(content)))
+        assert tree is not None
         me = who or self._state.person(self.user)
         new = NewCommit(tree=tree, parents=(ours, theirs), message=message, author=me, committer=me)
         return git.write_commit(new)

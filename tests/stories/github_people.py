@@ -30,6 +30,7 @@ class GitHubPerson(Person):
             seconds_between_requests=0,
             seconds_between_writes=0,
             retry=None,
+            lazy=True,  # what is asked of a thing is asked for, and the thing itself is not before
         )
 
     # --- what this person does ---
@@ -126,7 +127,7 @@ class GitHubPerson(Person):
 
     def deletes(self, ref: str) -> None:
         """As `Person` has it."""
-        self.repository.get_git_ref(ref).delete()
+        self.repository.get_git_ref(ref).complete().delete()  # its own address is another one
 
     def adds_file(self, path: str, text: str, branch: str = "main") -> str:
         """As `Person` has it."""

@@ -106,11 +106,15 @@ class GitLabPerson(Person):
     def _request(self, number: int) -> Any:
         return self.project.mergerequests.get(number)
 
+    def _below(self, number: int) -> Any:
+        """The same, for what is asked of it; it is not asked for itself."""
+        return self.project.mergerequests.get(number, lazy=True)
+
     # --- what this person does ---
 
     def writes(self, number: int, words: str) -> int:
         """As `Person` has it."""
-        return int(self._request(number).notes.create({"body": words}).id)
+        return int(self._below(number).notes.create({"body": words}).id)
 
     def comments_at_once(self, number: int, words: str) -> int:
         """As `Person` has it."""
@@ -122,11 +126,11 @@ class GitLabPerson(Person):
 
     def edits(self, number: int, comment: int, words: str) -> None:
         """As `Person` has it."""
-        self._request(number).notes.update(comment, {"body": spoken(words)})
+        self._below(number).notes.update(comment, {"body": spoken(words)})
 
     def erases(self, number: int, comment: int) -> None:
         """As `Person` has it."""
-        self._request(number).notes.delete(comment)
+        self._below(number).notes.delete(comment)
 
     def opens(
         self,
@@ -178,11 +182,10 @@ class GitLabPerson(Person):
 
     def approves(self, number: int) -> None:
         """As `Person` has it; who has approved before takes that back first."""
-        request = self._request(number)
-        given = request.approvals.get().approved_by
+        given = self._below(number).approvals.get().approved_by
         if self.login in {each["user"]["username"] for each in given}:
-            request.unapprove()
-        self._request(number).approve()
+            self._below(number).unapprove()
+        self._below(number).approve()
 
     def dismisses_approval(self, number: int) -> None:
         """As `Person` has it: a push of nothing is all that another person could do."""
@@ -190,7 +193,7 @@ class GitLabPerson(Person):
 
     def objects(self, number: int) -> int:
         """As `Person` has it: by the quick action."""
-        self._request(number).notes.create({"body": "/request_changes"})
+        self._below(number).notes.create({"body": "/request_changes"})
         return 0
 
     def withdraws_objection(self, number: int, objection: int) -> None:
@@ -208,7 +211,7 @@ class GitLabPerson(Person):
     def reports(self, sha: str, context: str, state: str = "success") -> None:
         """As `Person` has it."""
         wanted = {"state": _STATES.get(state, state), "name": context}
-        self.project.commits.get(sha).statuses.create(wanted)
+        self.project.commits.get(sha, lazy=True).statuses.create(wanted)
 
     def deletes(self, ref: str) -> None:
         """As `Person` has it."""
@@ -223,7 +226,9 @@ class GitLabPerson(Person):
 
     def says_on_issue(self, number: int, words: str) -> int:
         """As `Person` has it."""
-        return int(self.project.issues.get(number).notes.create({"body": spoken(words)}).id)
+        return int(
+            self.project.issues.get(number, lazy=True).notes.create({"body": spoken(words)}).id
+        )
 
     def rewrites_issue(self, number: int, *, title: str = "", body: str) -> None:
         """As `Person` has it; boxes as GitLab shows them."""
@@ -280,7 +285,7 @@ class GitLabPerson(Person):
 
     def commits_of(self, number: int) -> Sequence[str]:
         """As `Person` has it."""
-        return [each.id for each in self._request(number).commits(get_all=True)]
+        return [each.id for each in self._below(number).commits(get_all=True)]
 
     def branches(self) -> Mapping[str, str]:
         """As `Person` has it."""
@@ -306,7 +311,7 @@ class GitLabPerson(Person):
     def _checks(self, sha: str, number: int, *, every: bool) -> Sequence[Check]:
         shown = number or next((p.number for p in self.pulls(every=True) if p.head == sha), 0)
         text = self.summary(shown) if shown else ""
-        found = self.project.commits.get(sha).statuses.list(get_all=True, all=every)
+        found = self.project.commits.get(sha, lazy=True).statuses.list(get_all=True, all=every)
         return [
             Check(
                 name=each.name,
@@ -342,7 +347,7 @@ class GitLabPerson(Person):
 
     def _at_lines(self, number: int) -> list[Any]:
         """The first note of each thread of the bot at a line."""
-        threads = self._request(number).discussions.list(get_all=True)
+        threads = self._below(number).discussions.list(get_all=True)
         notes = [each.attributes["notes"][0] for each in threads]
         return [
             each
@@ -352,7 +357,7 @@ class GitLabPerson(Person):
 
     def comments(self, number: int) -> Sequence[Said]:
         """As `Person` has it; what the forge itself noted is none."""
-        return _said(self._request(number))
+        return _said(self._below(number))
 
     def releases(self) -> Mapping[str, tuple[str, str]]:
         """As `Person` has it."""
@@ -374,11 +379,11 @@ class GitLabPerson(Person):
 
     def comments_on_issue(self, number: int) -> Sequence[Said]:
         """As `Person` has it."""
-        return _said(self.project.issues.get(number))
+        return _said(self.project.issues.get(number, lazy=True))
 
     def reactions(self, number: int, comment: int) -> set[str]:
         """As `Person` has it."""
-        found = self._request(number).notes.get(comment).awardemojis.list(get_all=True)
+        found = self._below(number).notes.get(comment, lazy=True).awardemojis.list(get_all=True)
         return {
             _EMOJI.get(each.name, each.name)
             for each in found

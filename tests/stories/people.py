@@ -299,13 +299,25 @@ class Person(ABC):
         self.git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
         return self.git(clone, "rev-parse", "HEAD")
 
-    def merges_into(self, base: str, *branches: str) -> str:
-        """Merge branches into another by git, and push all merges at once; the tip."""
+    def merges_into(
+        self, base: str, *branches: str, and_more: Mapping[str, str] | None = None
+    ) -> str:
+        """Merge branches into another by git, and push all merges at once; the tip.
+
+        Args:
+            base: Into which.
+            branches: Which.
+            and_more: Files of the last merge that neither side has so.
+        """
         clone = self.checks_out(base)
         who = ["-c", f"user.name={self.login}", "-c", f"user.email={self.login}@users.example"]
         for branch in branches:
             words = ["--quiet", "--no-ff", "--message", f"Merge {branch}", f"origin/{branch}"]
             self.git(clone, *who, "merge", *words)
+        if and_more:
+            for path, text in and_more.items():
+                (clone / path).write_text(text)
+            self.git(clone, *who, "commit", "--quiet", "--all", "--amend", "--no-edit")
         self.git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{base}")
         return self.git(clone, "rev-parse", "HEAD")
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,7 @@ from bot.sandbox.api import Exchange
 from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
+from cadlib.limits import DEFAULT, PackageLimits
 from lifecycle.identity import GITHUB
 from tests.app_key import keys
 from tests.bot.signing.signed import key_text
@@ -65,6 +66,8 @@ class RealWorld(World):
     """What of the bot runs in a thread of this process."""
     render_workers: bool = False
     """Render in worker processes, as the bot's own process does; they take a second to start."""
+    limits: PackageLimits = DEFAULT
+    """For packages, where they are rendered in this process."""
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
@@ -84,7 +87,8 @@ class RealWorld(World):
 
         async def live() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            maker = None if self.render_workers else PipelineMaker
+            here = partial(PipelineMaker, limits=self.limits)
+            maker = None if self.render_workers else here
             async with running(settings, self.parts, maker=maker):
                 ready.set()
                 await self._stop.wait()
@@ -254,6 +258,14 @@ class RealWorld(World):
     def loses_database(self) -> None:
         """As `World` has it."""
         asyncio.run(delete_rows(self.environment["DATABASE_URL"]))
+
+    def loses_open_proposals(self) -> None:
+        """As `World` has it."""
+        self.database("DELETE FROM open_proposal")
+
+    def moves_adoption(self, hours: int) -> None:
+        """As `World` has it."""
+        self.database(f"UPDATE adoption SET adopted = adopted + interval '{hours} hour'")
 
     def is_adopted(self) -> bool:
         """As `World` has it."""

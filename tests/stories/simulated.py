@@ -7,6 +7,7 @@ waits (`wait_for`, `rests`).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -204,15 +205,25 @@ class SimulatedWorld(World):
         """As `World` has it."""
         self._system.store = MemoryStore(self._system.clock)
 
+    @property
+    def _ours(self) -> RepositoryId:
+        return RepositoryId(self.name, self.repository.id)
+
+    def loses_open_proposals(self) -> None:
+        """As `World` has it."""
+        vars(self._system.store)["lose_open"](self._ours)
+
+    def moves_adoption(self, hours: int) -> None:
+        """As `World` has it."""
+        vars(self._system.store)["move_adoption"](self._ours, timedelta(hours=hours))
+
     def keeps_names_of_tags_only(self) -> None:
         """What the database keeps of the repository is as an older version of the bot kept it."""
-        repository = RepositoryId(self.name, self.repository.id)
-        vars(self._system.store)["keep_names_only"](repository)
+        vars(self._system.store)["keep_names_only"](self._ours)
 
     def is_adopted(self) -> bool:
         """As `World` has it."""
-        repository = RepositoryId(self.name, self.repository.id)
-        return self._system.now(self._system.store.repositories.adoption(repository)) is not None
+        return self._system.now(self._system.store.repositories.adoption(self._ours)) is not None
 
     def woken(self) -> list[keys.Key]:
         """All keys that were ever asked for."""

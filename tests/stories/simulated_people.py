@@ -120,12 +120,17 @@ class InMemory(Person):
         actor.push_commit(branch, made)
         return made
 
-    def merges_into(self, base: str, *branches: str) -> str:
+    def merges_into(
+        self, base: str, *branches: str, and_more: Mapping[str, str] | None = None
+    ) -> str:
         """As `Person` has it."""
         actor, who = self.forge.act(self.login), self._as(self.login)
         tip = str(actor.repo.branch(base))
+        raw = {path: text.encode() for path, text in (and_more or {}).items()}
         for branch in branches:
-            tip = actor.merge_commit(tip, str(actor.repo.branch(branch)), f"Merge {branch}", who)
+            more = raw if branch == branches[-1] else {}
+            other = str(actor.repo.branch(branch))
+            tip = actor.merge_commit(tip, other, f"Merge {branch}", who, more=more)
         actor.push_commit(base, tip)
         return tip
 

@@ -132,7 +132,7 @@ def test_a_repository_that_is_renamed_is_followed(play: RealWorld) -> None:
     state.admin.rename(play.repository, "platform")
     play.rests()
 
-    play.approver.says(number, "/approve")
+    play.approver.at("acme/platform").says(number, "/approve")
     wait_for("the merge", lambda: play.repository.pulls[number].merged or None)
     wait_for("the tag", lambda: "refs/tags/net/core/v1" in play.repository.refs or None)
     play.rests()
@@ -152,11 +152,12 @@ def test_a_new_name_is_known_with_the_next_event(play: World) -> None:
     publishes(play, "net/base", package("net/base"), 1)
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.state.admin.rename(play.repository, "platform")
-    play.author.says(number, "now it has a better name")
+    author = play.author.at("acme/platform")
+    author.says(number, "now it has a better name")
     play.rests()
 
-    play.author.says(number, "/clone acme/platform//net/base@v1 apps/shop")
-    play.author.pull_of("drafts/apps/shop/clone")
+    author.says(number, "/clone acme/platform//net/base@v1 apps/shop")
+    author.pull_of("drafts/apps/shop/clone")
 
 
 def test_an_archived_repository_is_left_alone_until_it_is_one_no_more(play: World) -> None:
@@ -206,7 +207,7 @@ def test_a_repository_that_is_transferred_is_served_where_it_is(play: World) -> 
     state.admin.transfer(play.repository, "umbrella")
     state.install(play.app, play.repository)
     play.rests()
-    play.approver.says(number, "/approve")
+    play.approver.at("umbrella/blueprints").says(number, "/approve")
     play.rests()
 
     assert play.repository.pulls[number].merged

@@ -4,7 +4,6 @@ import pytest
 
 from tests.stories.calls import PROPOSAL
 from tests.stories.people import wait_for
-from tests.stories.real import RealWorld
 from tests.stories.test_races import extra
 from tests.stories.world import World
 
@@ -49,10 +48,7 @@ def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -
     assert author.pull(one).merged
 
 
-@pytest.mark.real_parts
-def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(
-    two_bases: RealWorld,
-) -> None:
+def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(two_bases: World) -> None:
     """Fails when the database alone says who shares a commit."""
     author, approver = two_bases.author, two_bases.approver
     author.points("twin", author.pushes("topic", extra("net/edge", "a")))
@@ -62,7 +58,7 @@ def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(
     one = author.opens("topic", "one").number
     author.waits_for_summary(one, "is proposed")
     two_bases.rests()
-    two_bases.database("DELETE FROM open_proposal RETURNING proposal")
+    two_bases.loses_open_proposals()
 
     approver.says(one, "/approve")
     author.waits_for_answer(one, "approved")

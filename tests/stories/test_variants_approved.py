@@ -137,17 +137,13 @@ def test_who_pushes_a_rule_in_another_name_does_not_approve_what_it_makes(
     play.author.waits_for_tag("apps/shop/v1")
 
 
-@pytest.mark.real_parts
 def test_a_rule_that_was_changed_in_its_merge_is_whose_merge_it_is(play: World) -> None:
     """The short-cut goes by the pull request: a merge that is pushed holds what its maker wants."""
     _changes_the_rule(play)
-    clone = play.approver.checks_out("main")
-    who = ["-c", "user.name=approver", "-c", "user.email=approver@users.example"]
-    play.approver.git(clone, *who, "merge", "--quiet", "--no-ff", "--no-commit", "origin/edge")
-    file = clone / "variants/shop.yaml"
-    file.write_text(file.read_text() + "  labels: {tier: edge}\n")
-    play.approver.git(clone, *who, "commit", "--quiet", "--all", "--message", "Merge edge")
-    play.approver.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    (path,) = rule = variant()
+    play.approver.merges_into(
+        "main", "edge", and_more={path: f"{rule[path]}  labels: {{tier: edge}}\n"}
+    )
     pull = play.author.pull_of(f"{SHOP}-1").number
     play.rests()
     play.author.says(pull, "/propose")

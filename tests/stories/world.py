@@ -278,6 +278,14 @@ class World(ABC):
         """Delete everything that the bot's database holds, while no bot runs."""
 
     @abstractmethod
+    def loses_open_proposals(self) -> None:
+        """Delete what the bot's database holds of which proposals are open, and where."""
+
+    @abstractmethod
+    def moves_adoption(self, hours: int) -> None:
+        """The bot's database says that it came so many hours later than it did."""
+
+    @abstractmethod
     def is_adopted(self) -> bool:
         """Whether the bot serves the repository."""
 
