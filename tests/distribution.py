@@ -4,15 +4,20 @@ Coverage of `cadlib` and `lifecycle` is measured in one process, which has the t
 the stories that run most of what those do not. Instrumented code takes an eighth longer, so the
 other processes go without. They get whole modules, so that what a module sets up is set up once.
 
+That process collects all tests; the others read its list, and collect a module when they get it: to
+import all of them takes as long as thousands of tests.
 """
 
 import os
-from collections.abc import Generator
+import tempfile
+from collections.abc import Generator, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, overload
 
 import pytest
-from _pytest.runner import runtestprotocol
+from _pytest.runner import collect_one_node, runtestprotocol
 from xdist.scheduler import LoadScopeScheduling
 
 ABOUT = (
@@ -77,6 +82,43 @@ class WholeModules(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid)
 
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        """Take a process that collects later for one that collected the same."""
+        super().add_node_collection(node, collection or self.collection or ())
+
+    def remove_node(self, node: Any) -> str | None:
+        """Give what a process has left to the others, but not the test that ended it, which failed.
+
+        xdist gives them that one as well: it ends one after the other.
+        """
+        work = self.assigned_work.pop(node)
+        left = {
+            name: {test: False for test, done in tests.items() if not done}
+            for name, tests in work.items()
+            if not all(tests.values())
+        }
+        if not left:
+            return None
+        first = next(iter(left))
+        ended: str = next(iter(left[first]))
+        del left[first][ended]
+        self.workqueue.update({name: tests for name, tests in left.items() if tests})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return ended
+
+    def _reschedule(self, node: Any) -> None:
+        if node in self.registered_collections:  # one that has just been started has none yet
+            super()._reschedule(node)
+
+    def _check_nodes_have_same_collection(self) -> bool:
+        """What one has collected is what all have; it is written down for them."""
+        (whole,) = filter(None, self.registered_collections.values())
+        Path(self.config.stash[LIST]).write_text("\0".join(whole), encoding="utf-8")
+        for node in self.registered_collections:
+            self.registered_collections[node] = whole
+        return True
+
     def _assign_work_unit(self, node: Any) -> None:
         """Give the next unit to a process; what is measured, to the one that measures it."""
         if MEASURED in self.workqueue:
@@ -98,6 +140,78 @@ class WholeModules(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no
         return sum(islice(waiting, 3))
 
 
+LIST = pytest.StashKey[str]()
+"""Where the file is that names all tests, in the order of their numbers."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say where the list of tests is."""
+    if hasattr(config, "workerinput"):
+        config.stash[LIST] = config.workerinput["list"]
+    else:
+        number, config.stash[LIST] = tempfile.mkstemp(prefix="tests-")
+        os.close(number)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process where the list is."""
+    node.workerinput["list"] = node.config.stash[LIST]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Delete the list, when all have read it."""
+    if not hasattr(config, "workerinput"):
+        Path(config.stash[LIST]).unlink()
+
+
+class CollectedLater(Sequence[pytest.Item]):
+    """All tests by their numbers, each collected with its module when it is asked for.
+
+    Args:
+        session: Of a process that has collected nothing.
+    """
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        self._modules: dict[str, pytest.Collector] = {}
+        self._collected: dict[str, pytest.Item] = {}
+        found = [*session.perform_collect(genitems=False)]
+        while found:
+            node = found.pop()
+            if isinstance(node, pytest.Directory):
+                found += collect_one_node(node).result or ()
+            elif isinstance(node, pytest.Collector):
+                self._modules[node.nodeid] = node
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return Path(self._session.config.stash[LIST]).read_text(encoding="utf-8").split("\0")
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, number: int) -> pytest.Item: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[pytest.Item]: ...
+
+    def __getitem__(self, number: int | slice) -> pytest.Item | Sequence[pytest.Item]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        name = self._names[number]
+        if name not in self._collected:
+            module = self._modules.pop(name.partition("::")[0])
+            items = list(self._session.genitems(module))
+            config = self._session.config
+            config.hook.pytest_collection_modifyitems(
+                session=self._session, config=config, items=items
+            )
+            self._collected |= {item.nodeid: item for item in items}
+        return self._collected[name]
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Give xdist ours, whose units are begun in the order of the tests."""
     config.option.loadscopereorder = False
@@ -111,6 +225,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     units = {item: unit(item.nodeid) for item in items}
     long = {units[item] for item in items if item.get_closest_marker("long") is not None}
     items.sort(key=lambda i: (units[i] not in long, not units[i].startswith("tests/stories/")))
+
+
+if os.environ.get("PYTEST_XDIST_WORKER", MEASURING) != MEASURING:
+
+    def pytest_collection(session: pytest.Session) -> bool:
+        """Collect the list of modules, of which tests are collected one by one."""
+        items: Any = CollectedLater(session)
+        session.items = items
+        return True
 
 
 if "PYTEST_XDIST_WORKER" in os.environ:
