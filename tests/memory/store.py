@@ -1,5 +1,7 @@
 """The store in memory: the same answers as PostgreSQL's, by a clock that is given."""
 
+from copy import copy, deepcopy
+
 from bot.clock import SYSTEM, Clock
 from bot.store.port import (
     Audit,
@@ -74,3 +76,15 @@ class MemoryStore:
         self.budgets: Budgets = MemoryBudgets(self.statements)
         self.renderings: Renderings = MemoryRenderings(self.statements)
         self.audit: Audit = MemoryAudit(self.statements)
+
+    def copied(self) -> "MemoryStore":
+        """Another one that holds the same, as a copy of a database does; nobody hears of it yet."""
+        made = MemoryStore(self.statements.clock)
+        vars(made.statements)["_places"] = copy(vars(self.statements)["_places"])
+        parts = vars(self).values()
+        for name, part in vars(self).items():
+            for each, value in getattr(part, "__dict__", {}).items():
+                is_kept = each != "listeners" and not callable(value)
+                if is_kept and not any(value is other for other in parts) and name != "statements":
+                    setattr(vars(made)[name], each, deepcopy(value))
+        return made

@@ -17,6 +17,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from bot.sandbox.api import Exchange
 from bot.sandbox.serve import SandboxForge
@@ -26,7 +27,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from lifecycle.identity import GITHUB
 from tests.app_key import keys
 from tests.bot.signing.signed import key_text
-from tests.databases import delete_rows
+from tests.databases import create_database, delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
 from tests.stories import people
@@ -266,6 +267,16 @@ class RealWorld(World):
     def moves_adoption(self, hours: int) -> None:
         """As `World` has it."""
         self.database(f"UPDATE adoption SET adopted = adopted + interval '{hours} hour'")
+
+    def keeps_database(self) -> Callable[[], None]:
+        """As `World` has it; the copy lasts as long as its server."""
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+        url = self.environment["DATABASE_URL"]
+        kept, present = f"kept_{uuid4().hex}", str(conninfo_to_dict(url)["dbname"])
+        elsewhere = make_conninfo(url, dbname="postgres")  # nobody may be in what is copied
+        copied = asyncio.run(create_database(elsewhere, kept, like=present))
+        return lambda: self.environment.update(DATABASE_URL=copied)
 
     def is_adopted(self) -> bool:
         """As `World` has it."""

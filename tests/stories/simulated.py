@@ -217,6 +217,15 @@ class SimulatedWorld(World):
         """As `World` has it."""
         vars(self._system.store)["move_adoption"](self._ours, timedelta(hours=hours))
 
+    def keeps_database(self) -> Callable[[], None]:
+        """As `World` has it."""
+        kept = self._system.store.copied()
+
+        def bring_back() -> None:
+            self._system.store = kept
+
+        return bring_back
+
     def keeps_names_of_tags_only(self) -> None:
         """What the database keeps of the repository is as an older version of the bot kept it."""
         vars(self._system.store)["keep_names_only"](self._ours)

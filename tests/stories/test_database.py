@@ -3,7 +3,6 @@
 from uuid import uuid4
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database, drop_database
@@ -53,11 +52,7 @@ async def test_a_lost_database_loses_nothing_that_matters(
         await drop_database(postgres.url, name)
 
 
-@pytest.mark.long
-@pytest.mark.real_parts
-async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
-    stage: RealWorld, postgres: EmbeddedPostgres
-) -> None:
+def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(stage: World) -> None:
     """Fails when what was answered, numbers of deleted tags, approvals or holds stand there only.
 
     Or when what the old one says is believed against the forge.
@@ -75,9 +70,7 @@ async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
     author.waits_for_summary(edge, "wait for the window")
     stage.rests()
     stage.stop_bot()
-    names = [f"{each}_{uuid4().hex}" for each in ("old", "lost")]
-    present = conninfo_to_dict(stage.environment["DATABASE_URL"])["dbname"]
-    old = await create_database(postgres.url, names[0], like=str(present))
+    bring_old_back = stage.keeps_database()
 
     stage.start_bot()
     second = stage.proposes("drafts/net/core/two", resized("net/core", 2))
@@ -96,35 +89,28 @@ async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
     stage.rests()
     numbers = [core, edge, far, second]
     said = {n: author.answers(n) for n in numbers}
-    stage.stop_bot()
 
-    lost = await create_database(postgres.url, names[1])
-    try:
-        for database in (lost, old):
-            stage.stop_bot()
-            stage.environment["DATABASE_URL"] = database
-            stage.start_bot()
-            stage.rests()
-            stage.sweep()
-            stage.rests()
-            assert {n: author.answers(n) for n in numbers} == said  # nothing twice, nothing more
-            assert set(author.tags()) == {"net/core/v1"}
-            assert author.pull(far).draft
-            assert "wait for the window" in author.summary(edge)
-
-        author.says(edge, "/unhold")
-        third = stage.proposes("drafts/net/core/three", resized("net/core", 3))
-        approver.says(third, "/approve")
-        author.waits_for_tag("net/core/v3")
-        author.waits_for_tag("net/edge/v1")  # by the approval from before
-        stage.rests()
-        assert set(author.tags()) == {"net/core/v1", "net/core/v3", "net/edge/v1"}
-        for number in (core, far, second):
-            assert author.answers(number) == said[number]
+    for lose in (stage.loses_database, bring_old_back):
         stage.stop_bot()
-    finally:
-        for name in names:
-            await drop_database(postgres.url, name)
+        lose()
+        stage.start_bot()
+        stage.rests()
+        stage.sweep()
+        stage.rests()
+        assert {n: author.answers(n) for n in numbers} == said  # nothing twice, nothing more
+        assert set(author.tags()) == {"net/core/v1"}
+        assert author.pull(far).draft
+        assert "wait for the window" in author.summary(edge)
+
+    author.says(edge, "/unhold")
+    third = stage.proposes("drafts/net/core/three", resized("net/core", 3))
+    approver.says(third, "/approve")
+    author.waits_for_tag("net/core/v3")
+    author.waits_for_tag("net/edge/v1")  # by the approval from before
+    stage.rests()
+    assert set(author.tags()) == {"net/core/v1", "net/core/v3", "net/edge/v1"}
+    for number in (core, far, second):
+        assert author.answers(number) == said[number]
 
 
 def test_a_number_is_never_used_again_even_when_its_tag_is_deleted(play: World) -> None:

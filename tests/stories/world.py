@@ -286,6 +286,10 @@ class World(ABC):
         """The bot's database says that it came so many hours later than it did."""
 
     @abstractmethod
+    def keeps_database(self) -> Callable[[], None]:
+        """Keep what the database holds now, while no bot runs; return what brings it back."""
+
+    @abstractmethod
     def is_adopted(self) -> bool:
         """Whether the bot serves the repository."""
 
