@@ -120,12 +120,19 @@ class RealWorld(World):
             self._asked.close()
         assert not self._failed, self._failed
 
-    def start_bot_process(self, log: Path = Path(os.devnull), *, forked: bool = False) -> None:
+    def start_bot_process(
+        self,
+        log: Path = Path(os.devnull),
+        *,
+        forked: bool = False,
+        unless: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Run the bot as a process of its own, that can be killed.
 
         Args:
             log: Gets what it says.
             forked: From a process that has imported it, for stories that start many.
+            unless: It need not come to its sweeps.
         """
         before = self._sweeps_begun()
         arguments = ["serve", "--until-stdin-closes"]
@@ -140,8 +147,8 @@ class RealWorld(World):
                     stdout=said,
                     stderr=said,
                 )
-        polled("the bot to be ready", self._ready)
-        self._wait_for_sweeps(before)
+        polled("the bot to be ready", lambda: unless() or self._ready())
+        self._wait_for_sweeps(before, unless)
 
     def end_bot(self) -> None:
         """End the bot's process in order, with what it started."""
@@ -175,10 +182,11 @@ class RealWorld(World):
             return 0
         return int(rows[0][0] or 0)
 
-    def _wait_for_sweeps(self, before: int) -> None:
+    def _wait_for_sweeps(self, before: int, unless: Callable[[], bool] = lambda: False) -> None:
         """A bot that has not begun its sweeps seems to be at rest."""
         if self.parts.work:
-            polled("the first sweeps", lambda: self._sweeps_begun() > before or None)
+            begun = lambda: unless() or self._sweeps_begun() > before or None  # noqa: E731 (short)
+            polled("the first sweeps", begun)
 
     def _ready(self) -> bool | None:
         asking = HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -230,10 +238,16 @@ class RealWorld(World):
             self._changes += 1
             self._change.notify_all()
 
-    def rests(self) -> None:
-        """Wait until no webhook is under way and no key has work that is due."""
+    def rests(self, unless: Callable[[], bool] = lambda: False) -> None:
+        """Wait until no webhook is under way and no key has work that is due.
+
+        Args:
+            unless: Something else happened, after which it will not rest.
+        """
 
         def quiet() -> bool | None:
+            if unless():
+                return True
             # A look that ends while we ask may have written what is told a moment later.
             before = self.forge.hooks.queued
             if not self.forge.hooks.idle():

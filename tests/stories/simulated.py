@@ -219,7 +219,9 @@ class SimulatedWorld(World):
 
     def keeps_database(self) -> Callable[[], None]:
         """As `World` has it."""
-        kept = self._system.store.copied()
+        store = self._system.store
+        assert isinstance(store, MemoryStore)
+        kept = store.copied()
 
         def bring_back() -> None:
             self._system.store = kept
