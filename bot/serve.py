@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -105,13 +106,15 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         0 after a signal, 1 when it could not be started.
     """
     name = "serve" if parts.web else "worker"
+    tell = partial(print, f"porchbot {name}:", file=sys.stderr)
     environ = {**os.environ, "PORCHBOT_LISTEN": listen} if listen else os.environ
     try:
         settings = Settings.from_env(environ)
         if parts != ALL and not settings.database_url:
             raise SettingsError([_NO_DATABASE])
     except SettingsError as error:
-        print("\n".join(f"porchbot {name}: {p}" for p in error.problems), file=sys.stderr)  # noqa: T201
+        for problem in error.problems:
+            tell(problem)
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     allocator.gives_back()
@@ -123,12 +126,12 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         ):
             runner.run(_until_told(settings, parts, until_stdin_closes=until_stdin_closes))
     except _TOLD as error:
-        print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        tell(error)
         return 1
     except ExceptionGroup as died:
         _, unknown = died.split(_TOLD)
         if unknown is None and len(died.exceptions) == 1:  # it could not start: no bug of ours
-            print(f"porchbot {name}: {died.exceptions[0]}", file=sys.stderr)  # noqa: T201
+            tell(died.exceptions[0])
         else:
             log.exception("the bot exits: one of its loops failed", reason=str(died))
         return 1

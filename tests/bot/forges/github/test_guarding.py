@@ -136,6 +136,14 @@ CASES = {
         guarded([OURS], {**TAGS, "bypass_actors": []}),
         "the App is not on its bypass list",
     ),
+    "a second rule of all keeps us out": (
+        guarded(more=[{**TAGS, "bypass_actors": [WRITERS]}]),
+        "the App is not on its bypass list",
+    ),
+    "of two rules one lets us alone pass": (
+        guarded(more=[{**TAGS, "bypass_actors": [US, WRITERS]}]),
+        "",
+    ),
     "another rule keeps us out": (guarded(more=[created("refs/tags/**/v*")]), SHUT_OUT),
     "another rule keeps us out of some": (guarded(more=[created("refs/tags/*/v*")]), SHUT_OUT),
     "another rule keeps us out of all that is done to some": (
