@@ -135,10 +135,15 @@ class _Size(NamedTuple):
 def _size(value: Input) -> _Size:
     if isinstance(value, str):
         return _Size(len(value), len(value), 0, 0)
-    inner = [_size(each) for each in value.values()]
-    return _Size(
-        sum(map(len, value)) + sum(each.characters for each in inner),
-        max((*map(len, value), *(each.text for each in inner)), default=0),
-        len(value) + sum(each.entries for each in inner),
-        max((len(value), *(each.mapping for each in inner))),
-    )
+    characters, text, entries, mapping = 0, 0, len(value), len(value)
+    for key, inner in value.items():
+        # Most are texts: a set of ten thousand packages has a million of them.
+        within = len(inner) if isinstance(inner, str) else 0
+        longest = within
+        if not isinstance(inner, str):
+            within, longest, more, widest = _size(inner)
+            entries += more
+            mapping = max(mapping, widest)
+        characters += len(key) + within
+        text = max(text, len(key), longest)
+    return _Size(characters, text, entries, mapping)
