@@ -33,6 +33,7 @@ from lifecycle.merges import Effect, UnknownRules
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, BrokenPolicy, ConfigurationProblem, Policy, RenderMode
 from lifecycle.tags import Foreign, Tagging, TagLoss
+from tests.choices import each_of
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -844,14 +845,12 @@ def test_an_unhold_before_a_merge_by_hand_does_not_come_too_late() -> None:
     assert [x.reaction for x in late if isinstance(x, a.React)] == [a.Reaction.REFUSED]
 
 
-PEOPLE = st.sampled_from([AUTHOR, APPROVER, OUTSIDER, BOT])
-WORDS = st.sampled_from(
-    [
-        *("/approve", "/unapprove", "/propose", "/reject no", "/hold", "/unhold", "/render"),
-        *("/check", "/why", "/help", "/upgrade", "/aprove", "hello", "> /approve"),
-        "/approve\n/hold wait",
-    ]
-)
+PEOPLE = [AUTHOR, APPROVER, OUTSIDER, BOT]
+WORDS = [
+    *("/approve", "/unapprove", "/propose", "/reject no", "/hold", "/unhold", "/render"),
+    *("/check", "/why", "/help", "/upgrade", "/aprove", "hello", "> /approve"),
+    "/approve\n/hold wait",
+]
 
 
 TAGGINGS = [
@@ -866,48 +865,61 @@ TAGGINGS = [
 POLICIES: list[Policy | BrokenPolicy] = [Policy(), Policy(render=RenderMode.CHECK), BROKEN]
 
 
+TRUTHS = [False, True]
+_PACKAGES = each_of(
+    [CORE.tree, OTHER, ""],
+    [CORE.base, OTHER],
+    TAGGINGS,
+    [{}, {"net/core/a.yaml": b"a: 1\n"}],
+    [(), (BLOCKING,)],
+    ["", "the runner is away"],
+)
+_PLACES = each_of([HEAD, None], TRUTHS, ["drafts/net/core/w1", "topic"], TRUTHS)
+_TURNS = each_of(*[TRUTHS] * 6)
+_STATES = each_of(
+    POLICIES,
+    [None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)],
+    [(), (Required("scan", CheckState.MISSING),)],
+    [None, REFUSED, LATER],
+    [Effect(), Effect(conflicts=("a",)), Effect(files=("b",))],
+    [None, *UnknownRules],
+)
+_SAID = st.lists(each_of(PEOPLE, WORDS), max_size=4)
+
+
 @st.composite
 def situations(draw: st.DrawFn) -> Facts:
     """Facts in any combination, likely or not."""
-    touched = replace(
-        CORE,
-        tree=draw(st.sampled_from([CORE.tree, OTHER, ""])),
-        base=draw(st.sampled_from([CORE.base, OTHER])),
-        tagging=draw(st.sampled_from(TAGGINGS)),
-    )
-    verdict = Verdict(
-        package="net/core",
-        changes=draw(st.sampled_from([{}, {"net/core/a.yaml": b"a: 1\n"}])),
-        findings=draw(st.sampled_from([(), (BLOCKING,)])),
-        broken=draw(st.sampled_from(["", "the runner is away"])),
-    )
-    merged = draw(st.booleans())
+    tree, base, tagging, changes, findings, broken = draw(_PACKAGES)
+    core = replace(CORE, tree=tree, base=base, tagging=tagging)
+    verdict = Verdict(package="net/core", changes=changes, findings=findings, broken=broken)
+    draft, merged, closed, touched, authors_known, approved = draw(_TURNS)
+    policy, head_at, required, wait, effect, doubt = draw(_STATES)
     proposal = changed(
         PROPOSAL,
-        draft=draw(st.booleans()),
+        draft=draft,
         merged=merged,
-        closed=merged or draw(st.booleans()),
+        closed=merged or closed,
         merge_commit=MERGE if merged else None,
         merged_at=NOW if merged else None,
-        touched=draw(st.sampled_from([(), (touched,)])),
+        touched=(core,) if touched else (),
         verdicts=(verdict,),
-        policy=draw(st.sampled_from(POLICIES)),
-        authors_known=draw(st.booleans()),
-        head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
-        required=draw(st.sampled_from([(), (Required("scan", CheckState.MISSING),)])),
-        wait=draw(st.sampled_from([None, REFUSED, LATER])),
-        effect=draw(st.sampled_from([Effect(), Effect(conflicts=("a",)), Effect(files=("b",))])),
-        doubt=draw(st.sampled_from([None, *UnknownRules])) if merged else None,
-        comments=_comments(draw(st.lists(st.tuples(PEOPLE, WORDS), max_size=4))),
+        policy=policy,
+        authors_known=authors_known,
+        head_at=head_at,
+        required=required,
+        wait=wait,
+        effect=effect,
+        doubt=doubt if merged else None,
+        comments=_comments(draw(_SAID)),
     )
-    if draw(st.booleans()):
-        proposal = approved_by(proposal, "approver")
+    head, same_repository, head_ref, rendered_by_us = draw(_PLACES)
     return facts(
-        proposal,
-        head=draw(st.sampled_from([HEAD, None])),
-        same_repository=draw(st.booleans()),
-        head_ref=draw(st.sampled_from(["drafts/net/core/w1", "topic"])),
-        rendered_by_us=draw(st.booleans()),
+        approved_by(proposal, "approver") if approved else proposal,
+        head=head,
+        same_repository=same_repository,
+        head_ref=head_ref,
+        rendered_by_us=rendered_by_us,
     )
 
 

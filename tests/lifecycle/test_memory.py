@@ -41,6 +41,7 @@ from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.names import Sha
 from lifecycle.replay import compact, pack, unpack
+from tests.choices import built
 from tests.ids import on_github
 from tests.lifecycle.samples import (
     APPROVER,
@@ -60,59 +61,53 @@ from tests.lifecycle.settling import settled
 
 # --- the log --------------------------------------------------------------------------------------
 
-PEOPLE = st.sampled_from(["ann", "ben", "cleo"])
-ACCOUNTS = st.sampled_from([0, 1, 2])
-SECONDS = st.integers(0, 3).map(lambda n: NOW + timedelta(seconds=n))
-NUMBERS = st.integers(1, 6)
+PEOPLE = ["ann", "ben", "cleo"]
+ACCOUNTS = [0, 1, 2]
+SECONDS = [NOW + timedelta(seconds=n) for n in range(4)]
+NUMBERS = range(1, 7)
+TRUTHS = [False, True]
 EVENTS = st.one_of(
-    st.builds(CommentAnswered, comment=NUMBERS),
-    st.builds(
+    built(CommentAnswered, comment=NUMBERS),
+    built(
         Approval,
         person=PEOPLE,
         account=ACCOUNTS,
         at=SECONDS,
-        comment=st.sampled_from([0, 1, 2, 3]),
-        review=st.sampled_from([0, 7]),
-        head=st.sampled_from([Sha("a" * 40), Sha("b" * 40)]),
-        trees=st.sampled_from(["t1", "t2"]),
-        digest=st.just("d"),
-        base_ref=st.sampled_from(["main", "other"]),
+        comment=[0, 1, 2, 3],
+        review=[0, 7],
+        head=[Sha("a" * 40), Sha("b" * 40)],
+        trees=["t1", "t2"],
+        digest=["d"],
+        base_ref=["main", "other"],
     ),
-    st.builds(TakenBack, person=PEOPLE, account=ACCOUNTS, at=SECONDS, comment=NUMBERS),
-    st.builds(
-        Fell,
-        person=PEOPLE,
-        account=ACCOUNTS,
-        at=SECONDS,
-        comment=NUMBERS,
-        why=st.sampled_from(list(Fall)),
-    ),
-    st.builds(Held, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.sampled_from(["", "r"])),
-    st.builds(Unheld, person=PEOPLE, at=SECONDS, comment=NUMBERS, every=st.booleans()),
-    st.builds(Rejected, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.just("no")),
-    st.builds(Noticed, occasion=st.sampled_from(["a", "b"])),
-    st.builds(
+    built(TakenBack, person=PEOPLE, account=ACCOUNTS, at=SECONDS, comment=NUMBERS),
+    built(Fell, person=PEOPLE, account=ACCOUNTS, at=SECONDS, comment=NUMBERS, why=list(Fall)),
+    built(Held, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=["", "r"]),
+    built(Unheld, person=PEOPLE, at=SECONDS, comment=NUMBERS, every=TRUTHS),
+    built(Rejected, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=["no"]),
+    built(Noticed, occasion=["a", "b"]),
+    built(
         PackagePublished,
-        package=st.sampled_from(["net/core", ""]),
-        revision=st.integers(1, 2),
-        commit=st.just("c" * 40),
-        tag=st.just("9" * 40),
+        package=["net/core", ""],
+        revision=[1, 2],
+        commit=["c" * 40],
+        tag=["9" * 40],
     ),
-    st.builds(Reported, merge=st.sampled_from(["c" * 40, "d" * 40])),
-    st.builds(
+    built(Reported, merge=["c" * 40, "d" * 40]),
+    built(
         FirstSeen,
         at=SECONDS,
-        adopted=st.booleans(),
+        adopted=TRUTHS,
         comments=NUMBERS,
         reviews=NUMBERS,
-        head=st.sampled_from("xy"),
-        mark=st.sampled_from("mn"),
+        head="xy",
+        mark="mn",
     ),
-    st.builds(
+    built(
         Tampered,
         comment=NUMBERS,
-        what=st.sampled_from(list(CommentLoss)),
-        edited_at=st.one_of(st.none(), SECONDS),
+        what=list(CommentLoss),
+        edited_at=[None, *SECONDS],
         comments=NUMBERS,
         reviews=NUMBERS,
     ),

@@ -21,10 +21,12 @@ RECORD: dict[str, JSON] = {"kind": "approve", "comment": 7, "trees": {"net/core"
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(st.characters(codec="utf-8")))
 VALUES: st.SearchStrategy[JSON] = st.recursive(
     SCALARS,
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
-    max_leaves=8,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)
+    ),
+    max_leaves=5,
 )
-RECORDS = st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=5)
+RECORDS = st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=3)
 BODIES = st.text(st.sampled_from("ab \n\r<!->{}`@é")).map(lambda text: text.replace("\r", "x"))
 
 

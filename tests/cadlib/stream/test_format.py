@@ -146,11 +146,11 @@ _KEYS = st.sampled_from(["name", "kind2", "spec", "b", "a", "image", "<", "y", "
 _VALUE: st.SearchStrategy[Value] = st.recursive(
     st.one_of(st.integers(), st.text(max_size=6), st.none()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_KEYS, inner, max_size=4)),
-    max_leaves=10,
+    max_leaves=6,
 )
 
 
-@given(st.dictionaries(_KEYS, _VALUE, max_size=4))
+@given(st.dictionaries(_KEYS, _VALUE, max_size=3))
 @settings(max_examples=150)
 def test_formatting_keeps_values_and_does_nothing_twice(value: dict[str, Value]) -> None:
     text = emit({**value, "kind": "X", "apiVersion": "v1"})

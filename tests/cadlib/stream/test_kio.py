@@ -174,12 +174,12 @@ _VALUE: st.SearchStrategy[Value] = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)
     ),
-    max_leaves=8,
+    max_leaves=5,
 )
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=5), _VALUE, min_size=1, max_size=4), max_size=4))
-@settings(max_examples=150)
+@given(st.lists(st.dictionaries(st.text(max_size=5), _VALUE, min_size=1, max_size=2), max_size=3))
+@settings(max_examples=80)
 def test_what_goes_into_a_list_comes_out_of_it(values: list[dict[str, Value]]) -> None:
     items = [kio.stream_of(emit({**each})) for each in values]
     for wrapper in (kio.RESOURCE_LIST, None):

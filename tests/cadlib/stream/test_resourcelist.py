@@ -122,7 +122,7 @@ names = st.text(max_size=12) | st.sampled_from(["yes", "0755", "1e3", "a: b", "-
 values: st.SearchStrategy[Value] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
-    max_leaves=12,
+    max_leaves=6,
 )
 comments = st.text("ab #:{}'\t", max_size=8).map(lambda text: f"# {text}".rstrip())
 
@@ -130,8 +130,8 @@ comments = st.text("ab #:{}'\t", max_size=8).map(lambda text: f"# {text}".rstrip
 @st.composite
 def lists(draw: st.DrawFn) -> tuple[list[Item], Value]:
     items = []
-    for _ in range(draw(st.integers(0, 3))):
-        value = draw(st.dictionaries(names.filter("metadata".__ne__), values, max_size=4))
+    for _ in range(draw(st.integers(0, 2))):
+        value = draw(st.dictionaries(names.filter("metadata".__ne__), values, max_size=2))
         labels = draw(st.dictionaries(names, st.text(max_size=5), max_size=2))
         if labels:
             value["metadata"] = {"name": draw(names), "annotations": dict(labels)}
@@ -141,7 +141,7 @@ def lists(draw: st.DrawFn) -> tuple[list[Item], Value]:
         path = draw(st.sampled_from(["", "a.yaml", "b/é ü.yaml", "yes"]))
         index = draw(st.none() | st.integers(0, 999))
         items.append(Item(value, remarks, path, index))
-    config = draw(st.none() | st.dictionaries(names, values, min_size=1, max_size=3))
+    config = draw(st.none() | st.dictionaries(names, values, min_size=1, max_size=2))
     return items, config
 
 

@@ -4,6 +4,7 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import pytest
 
@@ -11,8 +12,13 @@ from cadlib.errors import PackageError
 from cadlib.yaml import EditError, FieldPath, Value, edit, read, same
 from tests.cadlib.odd_yaml import TEXTS
 
-RIGHT, REFUSED, BY_HAND = 4018, 211, 23
-"""How many changes come out right, are refused, and of these without a better reason."""
+FORMS = {
+    "as it is": (1, 4018, 211, 23),
+    "line ends of Windows": (3, 1363, 67, 8),
+    "byte order mark": (3, 1363, 67, 8),
+}
+"""Of how many changes one is made, how many come out right, are refused, and of these without a
+better reason."""
 
 NEW: tuple[Value, ...] = ("new", 7, "two\nlines\n", None, {"k": "v"}, ["e"], "a: b #", True)
 ADDED: tuple[Value, ...] = ("new", {"k": "v"}, ["e", "f"], "m\nl")
@@ -85,14 +91,14 @@ def _changes(value: Value) -> Iterator[Value]:
         yield from (_put(value, path, _always(wanted)) for wanted in _inner(_at(value, path)))
 
 
-def _judge(text: str) -> Counter[str]:
-    """Change a text in every way; count what came out right, and why others were refused."""
+def _judge(text: str, every: int = 1) -> Counter[str]:
+    """Change a text in every way, or every third; count what came out right, and why others not."""
     stream = read(text.encode(), path="f.yaml")
     found: Counter[str] = Counter()
     for position, document in enumerate(stream.documents):
         if document.empty or document.template:
             continue
-        for wanted in _changes(document.value):
+        for wanted in islice(_changes(document.value), position % every, None, every):
             try:
                 edited = read(edit(stream, {position: wanted}))
             except EditError as error:
@@ -107,24 +113,28 @@ def _judge(text: str) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("form", ["as it is", "line ends of Windows", "byte order mark"])
+@pytest.mark.parametrize("form", FORMS)
 def test_changes_of_odd_yaml_are_right_or_refused(form: str) -> None:
     """The short-cut: an error of Python's for what nobody thought of.
 
     The counts are those of today: none may become worse.
     """
+    every, *wanted = FORMS[form]
     found: Counter[str] = Counter()
     for text in TEXTS.values():
         if form == "line ends of Windows":
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         if form == "byte order mark":
             text = f"\ufeff{text.removeprefix(chr(0xFEFF))}"
-        found += _judge(text)
+        found += _judge(text, every)
     assert [each for each in found if each.startswith("without a line")] == []
     by_hand = ("edited text would not", "does not fit")
     unexplained = sum(n for problem, n in found.items() if any(each in problem for each in by_hand))
     refused = found.total() - found["right"]
-    assert (found["right"] >= RIGHT, refused <= REFUSED, unexplained <= BY_HAND) == (True,) * 3
+    right, most_refused, most_by_hand = wanted
+    assert found["right"] >= right
+    assert refused <= most_refused
+    assert unexplained <= most_by_hand
 
 
 def _block(rng: random.Random, indent: int) -> list[str]:
@@ -175,8 +185,8 @@ def test_lists_of_block_scalars_with_odd_headers() -> None:
     """The short-cut: a header is a bar and no more."""
     rng = random.Random(4)
     found: Counter[str] = Counter()
-    for _ in range(60):
-        found += _judge(_readable(rng))
-    assert found.total() > 3900
+    for _ in range(90):
+        found += _judge(_readable(rng), 3)
+    assert found.total() > 1900
     assert [each for each in found if each.startswith("without a line")] == []
     assert found["right"] >= 0.99 * found.total()

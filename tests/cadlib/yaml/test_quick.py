@@ -16,6 +16,7 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import emit, quick, read
 from cadlib.yaml.tree import Value
+from tests.choices import each_of
 from tests.counting import assert_seconds_in_proportion
 
 ROOT = Path(__file__).parents[3]
@@ -138,29 +139,27 @@ def test_what_is_wrong_is_left_to_the_full_reader(text: str) -> None:
     assert quick.read(text) is None
 
 
-WORDS = st.sampled_from(
-    [
-        "a", "b", "1", "0755", "1e3", "true", "~", "x y", "a#b", "a:b", "-1", "--x", "*/5", "'q'",
-        "'it''s'", '"d"', '"a\\nb"', '"\\x41"', "{}", "[]", "[a, b]", "[a,'b c']", "[ ]", "{a: b}",
-        "|", "|-", "|+", ">", "&x y", "*x", "!t", "- z", "a: b", "<<", "ü", "#", "a #", "'", '"',
-        "[", "]", "?", "? a", ":", "=", "%", "@", "...", "---", "\t", "\u00a0", "\u2028", "''",
-    ]
-)  # fmt: skip
-KEYS = st.sampled_from(["a", "b", "c.d/e", "80", '"q r"', "'s'", "<<", "x y", "ü", "-", "? k"])
-TAILS = st.sampled_from(["", "", "", " # note", "  ", " #", "#no", "\t# t", " # two  "])
+WORDS = [
+    "a", "b", "1", "0755", "1e3", "true", "~", "x y", "a#b", "a:b", "-1", "--x", "*/5", "'q'",
+    "'it''s'", '"d"', '"a\\nb"', '"\\x41"', "{}", "[]", "[a, b]", "[a,'b c']", "[ ]", "{a: b}",
+    "|", "|-", "|+", ">", "&x y", "*x", "!t", "- z", "a: b", "<<", "ü", "#", "a #", "'", '"',
+    "[", "]", "?", "? a", ":", "=", "%", "@", "...", "---", "\t", "\u00a0", "\u2028", "''",
+]  # fmt: skip
+KEYS = ["a", "b", "c.d/e", "80", '"q r"', "'s'", "<<", "x y", "ü", "-", "? k"]
+TAILS = ["", "", "", " # note", "  ", " #", "#no", "\t# t", " # two  "]
 
 
-@st.composite
-def lines(draw: st.DrawFn) -> str:
-    """A line that is, or resembles, one of a resource."""
-    indent = " " * draw(st.sampled_from([0, 0, 0, 2, 2, 2, 4, 4, 6, 1, 3]))
-    dash = draw(st.sampled_from(["", "", "", "- ", "- ", "-   ", "-"]))
-    key = draw(st.sampled_from(["", "yes", "yes", "yes"]))
-    value = draw(st.one_of(st.just(""), WORDS))
-    if key:
-        gap = draw(st.sampled_from([" ", " ", " ", "  ", ""])) if value else ""
-        return f"{indent}{dash}{draw(KEYS)}:{gap}{value}{draw(TAILS)}"
-    return f"{indent}{dash}{value}{draw(TAILS)}"
+def _line(parts: tuple[str, ...]) -> str:
+    indent, dash, key, gap, value, tail = parts
+    return f"{indent}{dash}{key}{gap if key and value else ''}{value}{tail}"
+
+
+INDENTS = [" " * width for width in (0, 0, 0, 2, 2, 2, 4, 4, 6, 1, 3)]
+DASHES = ["", "", "", "- ", "- ", "-   ", "-"]
+COLONS = [*[""] * 4, *(f"{key}:" for key in KEYS)]
+GAPS = [" ", " ", "  ", ""]
+LINES = each_of(INDENTS, DASHES, COLONS, GAPS, [*[""] * len(WORDS), *WORDS], TAILS).map(_line)
+"""Lines that are, or resemble, one of a resource."""
 
 
 def test_no_group_is_repeated_possessively() -> None:
@@ -170,7 +169,7 @@ def test_no_group_is_repeated_possessively() -> None:
 
 
 @settings(max_examples=400)
-@given(st.lists(lines(), max_size=9), st.booleans())
+@given(st.lists(LINES, max_size=9), st.booleans())
 @example(["a: |", "  b", "# c", "   # d", "e: 1"], True)
 @example(["a:", "- b:", "- c: 1 # d", "  e:", "  - f"], True)
 def test_lines_of_any_kind_are_read_as_the_full_reader_reads_them(
@@ -189,7 +188,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
         st.lists(inner, max_size=3),
         st.dictionaries(st.text("ab1.-/ :", max_size=4), inner, max_size=3),
     ),
-    max_leaves=12,
+    max_leaves=8,
 )  # fmt: skip
 
 
@@ -199,21 +198,26 @@ def test_what_is_written_is_read_as_the_full_reader_reads_it(value: Value) -> No
     check(emit({"key": value}))
 
 
+CHANGES = each_of(
+    ["comment", "blank", "indent", "insert", "delete"], TAILS, range(7), ["", "#"], [1, 2, 4]
+)
+
+
 @st.composite
 def spoilt(draw: st.DrawFn) -> str:
     """A text that was written well, and then changed in a few places."""
     text = emit({"a": draw(VALUES), "b": draw(VALUES)}).split("\n")
-    for _ in range(draw(st.integers(1, 3))):
+    for what, tail, blanks, mark, further in draw(st.lists(CHANGES, min_size=1, max_size=3)):
         place = draw(st.integers(0, len(text) - 1))
-        match draw(st.sampled_from(["comment", "blank", "indent", "insert", "delete"])):
+        match what:
             case "comment":
-                text[place] += draw(TAILS)
+                text[place] += tail
             case "blank":
-                text.insert(place, " " * draw(st.integers(0, 6)) + draw(st.sampled_from(["", "#"])))
+                text.insert(place, " " * blanks + mark)
             case "indent":
-                text[place] = " " * draw(st.sampled_from([1, 2, 4])) + text[place]
+                text[place] = " " * further + text[place]
             case "insert":
-                text.insert(place, draw(lines()))
+                text.insert(place, draw(LINES))
             case _:
                 text[place : place + 1] = []
                 text = text or [""]
