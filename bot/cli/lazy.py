@@ -11,17 +11,19 @@ import click
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import what a server is made of, without looking for cycles in it.
+    """Import what a command is made of, without looking for cycles in it.
 
     It stays as long as the process does, and is not looked through later either. To look again and
-    again while it is read takes a fifth of the start.
+    again while it is read takes a third of the start.
     """
+    collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.enable()
+        if collects:
+            gc.enable()
     set_logs_aside()
 
 
@@ -66,7 +68,10 @@ class LazyGroup(click.Group):
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
         module, _, name = self._lazy[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
+        if module not in sys.modules:
+            with importing():
+                import_module(module)
+        command: click.Command = getattr(sys.modules[module], name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -246,22 +246,22 @@ def test_both_forges_are_served_whatever_dies_and_at_the_end_nothing_is_left(
     assert before["bot_pid"] == before["bots"][0]["pid"]
 
     def kill(moment: str) -> None:
-        victims = {"objection": before["bots"][1]["pid"], "refusal": before["database_pid"]}
-        if moment in victims:
-            os.kill(victims[moment], signal.SIGKILL)
+        if moment == "refusal":
+            os.kill(before["database_pid"], signal.SIGKILL)
 
     as_pictured(before, kill)
 
     def changed() -> Info | None:
         now = read(file)
-        same = now["database_pid"] == before["database_pid"]
-        return None if same or now["bots"][1]["pid"] == before["bots"][1]["pid"] else now
+        return None if now["database_pid"] == before["database_pid"] else now
+
+    def bots_are_others() -> Info | None:
+        now = read(file)
+        pairs = zip(now["bots"], after["bots"], strict=True)
+        return now if all(new["pid"] != old["pid"] for new, old in pairs) else None
 
     after = wait_for("the file", changed, 120)
-    assert after["bots"][0] == before["bots"][0]
-    assert [each["url"] for each in after["bots"]] == [each["url"] for each in before["bots"]]
-    started = offspring(process.pid)
-    assert {after["database_pid"], *(each["pid"] for each in after["bots"])} <= started
+    assert after["bots"] == before["bots"]
 
     def kill_all(moment: str) -> None:
         if moment == "refusal":
@@ -269,13 +269,18 @@ def test_both_forges_are_served_whatever_dies_and_at_the_end_nothing_is_left(
                 os.kill(each["pid"], signal.SIGKILL)
 
     in_gitlabs_words(after, kill_all)
-    shown = audited(read(file))
+    now = wait_for("the file", bots_are_others, 120)
+    assert [each["url"] for each in now["bots"]] == [each["url"] for each in before["bots"]]
+    started = offspring(process.pid)
+    assert {now["database_pid"], *(each["pid"] for each in now["bots"])} <= started
+
+    shown = audited(now)
     assert re.search(r"acme/blueprints +!\d+ +Tag +done +approver", shown), shown
     assert re.search(r"acme/blueprints +#\d+ +Tag +done +approver", shown), shown
-    for name, forge in after["forges"].items():
+    for name, forge in now["forges"].items():
         assert listed(forge).endswith("\trefs/heads/main\n"), name
-    at_gitlab(after["forges"]["gitlab"])
-    at_github(after["forges"]["github"])
+    at_gitlab(now["forges"]["gitlab"])
+    at_github(now["forges"]["github"])
 
     started = offspring(process.pid)
     process.send_signal(signal.SIGINT)
