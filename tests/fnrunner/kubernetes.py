@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -28,9 +27,13 @@ from cadlib.yaml import read
 from fnrunner.builtin import schema
 from fnrunner.builtin.resource import mapping
 from fnrunner.pods.manifest import PORT
+from tests.stories.forked import POD, Forked
 
 BROUGHT = ["/porchbot/lib/ld.so", "--library-path", "/porchbot/lib", "/porchbot/bin/python3"]
 """How the interpreter is started that the init container brings."""
+
+SERVES = ["-I", "-B", "-X", "utf8", "-m", POD]
+"""What it runs; `test_server.py` starts it so."""
 
 DEPLOYMENT = Path(__file__).parents[2] / "docs/kubernetes/runner.yaml"
 NAMESPACE = "functions"
@@ -53,6 +56,9 @@ def _granted() -> set[tuple[str, str]]:
     }
 
 
+Process = subprocess.Popen[bytes] | Forked
+
+
 class Cluster:
     """A cluster with one node. Its API lets a runner do what the documented role lets it.
 
@@ -71,7 +77,7 @@ class Cluster:
         self.fate: list[str] = []
         self.requests: list[str] = []
         self._not_pulled: set[str] = set()  # events stay when their pod has gone
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Process] = {}
         self._lock = threading.RLock()
         self._last = 2
         self._threads: list[threading.Thread] = []
@@ -198,20 +204,19 @@ class Cluster:
         container = pod["spec"]["containers"][-1]
         words = [_expanded(word) for word in container["command"]]
         assert words[: len(BROUGHT)] == BROUGHT
+        started, words = words[len(BROUGHT) :][: len(SERVES)], words[len(BROUGHT) + len(SERVES) :]
+        assert started == SERVES
         address = self._address()
-        command = [sys.executable, *words[len(BROUGHT) :]]
-        at = command.index("--listen") + 1
-        assert command[at] == f"0.0.0.0:{PORT}"
-        command[at] = f"{address}:{PORT}"
-        if crash:
-            command = [sys.executable, "-c", "raise SystemExit(3)"]
+        at = words.index("--listen") + 1
+        assert words[at] == f"0.0.0.0:{PORT}"
+        words[at] = f"{address}:{PORT}"
         given = {each["name"]: each.get("value", "") for each in container.get("env", ())}
-        process = subprocess.Popen(
-            command,
-            env={"PATH": os.environ["PATH"], "SECRET_OF_THE_POD": "1", **given},
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-        )
+        environment = {"PATH": os.environ["PATH"], "SECRET_OF_THE_POD": "1", **given}
+        process: Process
+        if crash:
+            process = subprocess.Popen(["sh", "-c", "exit 3"], start_new_session=True)
+        else:
+            process = Forked(words, environment, Path(os.devnull), POD)
         self._processes[name] = process
         for work in (self._reap, self._probe):
             thread = threading.Thread(target=work, args=(name, process, address), daemon=True)
@@ -227,8 +232,8 @@ class Cluster:
                 probe.bind((address, PORT))
                 return address
 
-    def _reap(self, name: str, process: subprocess.Popen[bytes], address: str) -> None:
-        status = process.wait()
+    def _reap(self, name: str, process: Process, address: str) -> None:
+        status = process.wait() or 0
         with self._lock:
             self._processes.pop(name, None)
             pod = self.pods.get(name)
@@ -245,16 +250,16 @@ class Cluster:
                 _container({"terminated": {"reason": reason, "exitCode": code}})
             ]
 
-    def _probe(self, name: str, process: subprocess.Popen[bytes], address: str) -> None:
+    def _probe(self, name: str, process: Process, address: str) -> None:
         """Find out when it serves: a kubelet asks its health, this one whether it listens."""
-        while process.poll() is None and not self._closed:
+        while self._processes.get(name) is process and not self._closed:
             try:
                 socket.create_connection((address, PORT), timeout=5).close()
             except OSError:
                 time.sleep(0.02)
                 continue
             with self._lock:
-                if name in self.pods and process.poll() is None:
+                if name in self.pods and self._processes.get(name) is process:
                     self.pods[name]["status"].update(
                         phase="Running",
                         podIP=address,

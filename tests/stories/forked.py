@@ -1,6 +1,7 @@
-"""A bot whose process is forked from one that has imported all of it, for stories that start many.
+"""Programs of ours whose process is forked from one that has imported all of it, for tests of many.
 
-What a bot does is the same, and `kill -9` ends it alike; to import it takes most of a start.
+What a bot or a pod does is the same, and `kill -9` ends it alike; to import it takes most of a
+start.
 """
 
 import multiprocessing
@@ -9,24 +10,35 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+BOT = "bot.cli.root"
+POD = "fnrunner.pods.server"
+
 
 class Forked:
-    """A running `porchbot`, with what `subprocess.Popen` has for it.
+    """A running program, with what `subprocess.Popen` has for it.
 
     Args:
         arguments: Of the command.
         environment: All of its environment.
         log: Gets what it says.
+        program: Module whose `main` runs: `BOT` or `POD`.
     """
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        program: str = BOT,
+    ) -> None:
         theirs, self.stdin = _context().Pipe(duplex=False)
         self._process = _context().Process(
-            target=_runs, args=(theirs, list(arguments), dict(environment), str(log))
+            target=_runs, args=(theirs, program, list(arguments), dict(environment), str(log))
         )
         self._process.start()
         theirs.close()
@@ -62,13 +74,15 @@ class Forked:
 @cache
 def _context() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bot.cli.root", "bot.serve"])
+    context.set_forkserver_preload(["tests.stories.preloaded"])
     return context
 
 
-def _runs(stdin: Connection, arguments: list[str], environment: dict[str, str], log: str) -> None:
-    from bot.cli.root import main
-
+def _runs(
+    stdin: Connection, program: str, arguments: list[str], environment: dict[str, str], log: str
+) -> None:
+    main = import_module(program).main
+    os.setsid()
     os.dup2(stdin.fileno(), 0)  # closes when who started it ends
     sys.stdin = os.fdopen(0, closefd=False)
     with open(log, "ab") as said:
