@@ -22,16 +22,23 @@ NEW = {
 }
 
 WRITER = """
-import sys
+import os, sys
 from pathlib import Path
 from bot.cli.disk import folder
 from tests.cli.test_folder import NEW, OLD
 
-print("ready", flush=True)
-while True:
-    folder.write(Path(sys.argv[1]), NEW)
-    folder.write(Path(sys.argv[1]), OLD)
+for _ in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        print(os.getpid(), flush=True)
+        while True:
+            folder.write(Path(sys.argv[1]), NEW)
+            folder.write(Path(sys.argv[1]), OLD)
+    os.waitpid(pid, 0)
+    print("ended", flush=True)
 """
+"""Starts a process that writes for each line it reads: to import what writes takes longest."""
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -134,20 +141,22 @@ def test_killed_at_any_moment_it_leaves_each_file_old_or_new(tmp_path: Path) -> 
     """The short-cut truncates a file and writes it: killed in between, the file is empty."""
     folder.write(tmp_path, OLD)
     rng = random.Random(7)
-    for _ in range(15):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path)],
-            cwd=CHECKOUT,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-        )
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)],
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(rng.uniform(0, 0.02))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        for _ in range(15):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            pid = int(process.stdout.readline())
+            time.sleep(rng.uniform(0, 0.02))
+            os.killpg(pid, signal.SIGKILL)
+            assert process.stdout.readline() == b"ended\n"
 
-        for path in OLD:
-            assert (tmp_path / path).read_bytes() in (OLD[path], NEW[path]), path
+            for path in OLD:
+                assert (tmp_path / path).read_bytes() in (OLD[path], NEW[path]), path

@@ -9,7 +9,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -304,9 +305,10 @@ def test_an_update_that_is_killed_leaves_the_package_old_or_new(tmp_path: Path) 
     made = _repo(tmp_path, old, dict.fromkeys(old, "2"))
     _run("get", f"{made.names['repo:up']}.git@v1")
     before = read(Path("up"))
-    for writes in (0, 1, 20, 41):
-        _killed_after(writes)
-        assert read(Path("up")) == before
+    with _killed() as killed_after:
+        for writes in (0, 1, 20, 41):
+            killed_after(writes)
+            assert read(Path("up")) == before
     assert _run("update", "up@v2").exit_code == 0
     assert {entry.data for path, entry in read(Path("up")).items() if path != "Kptfile"} == {b"2"}
     assert [path.name for path in Path().iterdir()] == ["up"]
@@ -321,7 +323,8 @@ def test_an_update_killed_in_the_current_folder_is_finished_by_the_next(tmp_path
     Path("up/d7/a.yaml").write_text(config_map("a", x="1", y="mine"))
     os.chdir("up")
     before = read(Path())
-    _killed_after(20, "@v2")
+    with _killed("@v2") as killed_after:
+        killed_after(20)
     assert read(Path())["Kptfile"] == before["Kptfile"]
     assert read(Path()) != before
     assert _run("update", "@v2").exit_code == 0
@@ -346,13 +349,18 @@ def test_a_read_only_package_stays_as_it_is(tmp_path: Path) -> None:
     assert [path.name for path in Path().iterdir()] == ["up"]
 
 
-def _killed_after(writes: int, package: str = "up@v2") -> None:
-    """Run the update in a process that is killed when it has put so many files in place."""
+@contextmanager
+def _killed(package: str = "up@v2") -> Iterator[Callable[[int], None]]:
+    """Runs the update in processes that are killed when they have put so many files in place.
+
+    They are forked from one that has imported what takes longest.
+    """
     code = f"""
-import os, signal
+import os, signal, sys
+import bot.cli.disk.swap, bot.cli.pkg.update
 from bot.cli.root import main
 from bot.cli.disk import folder
-left, replace = {writes}, folder._replace
+replace = folder._replace
 def counted(*file):
     global left
     if left == 0:
@@ -360,14 +368,30 @@ def counted(*file):
     left -= 1
     replace(*file)
 folder._replace = counted
-if left > 40:
-    import bot.cli.disk.swap
-    bot.cli.disk.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
-main(["pkg", "update", "{package}"])
+for line in sys.stdin:
+    left = int(line)
+    pid = os.fork()
+    if pid == 0:
+        if left > 40:
+            bot.cli.disk.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+        main(["pkg", "update", "{package}"])
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def killed_after(writes: int) -> None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(writes, file=process.stdin, flush=True)
+            assert process.stdout.readline() == f"{-signal.SIGKILL}\n"
+
+        yield killed_after
 
 
 def test_an_update_in_the_current_folder_leaves_one_standing_in_it(tmp_path: Path) -> None:
