@@ -86,8 +86,8 @@ class SeenRefs:
         """
         there = git_refs.by_place(refs, places)
         fetched = {place: _Fetched(begun, found) for place, found in there.items()}
-        inside = (p for p in self._fetched if not fetched.keys().isdisjoint(git_refs.around(p)))
-        rest = {p: self._fetched[p] for p in self._fetched.keys() - set(inside)}
+        inside = tuple(f"{place}/" for place in there)
+        rest = {p: each for p, each in self._fetched.items() if not p.startswith(inside)}
         newest = sorted({**rest, **fetched}.items(), key=lambda each: each[1].begun)
         self._fetched = dict(newest[-max(MOST_PLACES, len(fetched)) :])
 

@@ -178,6 +178,14 @@ def _half_hour(moment: float) -> float:
     return moment if isinf(moment) else round(moment / 1800.0)
 
 
+def _copied(model: Model) -> Model:
+    """A copy; what never changes is shared, and what no operation here is about."""
+    about = ("statements", "work", "queue", "deliveries", "claims")
+    others = [each for name, each in vars(model.store).items() if name not in about]
+    shared = [*others, *model.taken.values(), model.clock.drawn]
+    return copy.deepcopy(model, {id(each): each for each in shared})
+
+
 def _set_time(model: Model, place: int) -> None:
     model.clock.seconds = model.began + place * 1e-4
 
@@ -186,7 +194,7 @@ def _set_time(model: Model, place: int) -> None:
 async def test_what_ran_together_ran_in_some_order(seed: int, database_url: str) -> None:
     """The short-cut asks one thing at a time: what two replicas do to each other is never seen."""
     drawing = Drawing(random.Random(seed))
-    explained = Explained([Model()], copy.deepcopy, Model.told, _set_time)
+    explained = Explained([Model()], _copied, Model.told, _set_time)
     async with (
         opened("postgresql", database_url) as first,
         PostgresStore(database_url, patience=60) as second,
