@@ -48,9 +48,46 @@ MODULES = Path(sys.prefix) / "node"
 LIMITS = CallLimits()
 
 
+class Node:
+    """Node, which calls runners and is one; to load gRPC takes longer than what it does.
+
+    Args:
+        env: The environment in which Node finds gRPC.
+    """
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._client = self.start("client.js")
+        self._server = self.start("server.js")
+        self.port = int(_read(self._server))
+
+    def start(self, script: str, *words: Path, **more: Any) -> "subprocess.Popen[bytes]":
+        """Start another process of it."""
+        command = ["node", str(HERE / script), *map(str, words)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=self._env, **more)
+
+    def ask(self, line: bytes) -> bytes:
+        """Have the client carry out what a line says; returns what came of it."""
+        assert self._client.stdin
+        self._client.stdin.write(line)
+        self._client.stdin.flush()
+        return _read(self._client)
+
+    def end(self) -> None:
+        for process in (self._client, self._server):
+            with process:  # ends when its input does
+                pass
+
+
+def _read(process: "subprocess.Popen[bytes]") -> bytes:
+    assert process.stdout
+    return process.stdout.readline()
+
+
 @pytest.fixture(scope="module")
-def node() -> Mapping[str, str]:
-    """The environment in which Node finds gRPC; it is installed once, beside our own packages."""
+def node() -> Iterator[Node]:
+    """Node with gRPC, which is installed once, beside our own packages."""
     if not shutil.which("node") or not shutil.which("npm"):
         pytest.skip("Node and npm are not here")
     if sys.prefix == sys.base_prefix:
@@ -59,7 +96,9 @@ def node() -> Mapping[str, str]:
     with locked(MODULES / "lock"):
         install(hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest())
     kept = {key: value for key, value in os.environ.items() if not key.lower().endswith("proxy")}
-    return {**kept, "NODE_PATH": str(MODULES / "node_modules")}
+    started = Node({**kept, "NODE_PATH": str(MODULES / "node_modules")})
+    yield started
+    started.end()
 
 
 @contextmanager
@@ -83,41 +122,36 @@ def install(wanted: str) -> None:
     stamp.write_text(wanted)
 
 
-class Node:
+class Caller:
     """Calls a runner from Node."""
 
-    def __init__(self, address: str, env: Mapping[str, str], certificates: Sequence[Path]) -> None:
-        self._env = env
-        self._command = ["node", str(HERE / "client.js"), address, *map(str, certificates)]
+    def __init__(self, node: Node, address: str, *certificates: Path) -> None:
+        self._node = node
+        self._to = {"address": address, "certificates": [*map(str, certificates)]}
 
     async def __call__(self, *steps: Mapping[str, object]) -> Any:
         """Carry out steps one after the other; returns what came of each."""
-        process = await self.start(*steps)
-        out, error = await process.communicate(json.dumps(steps).encode())
-        assert process.returncode == 0, error.decode()
-        return json.loads(out)
+        return json.loads(await asyncio.to_thread(self._node.ask, self.line(*steps)))
 
-    async def start(self, *steps: Mapping[str, object]) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
-            *self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env
-        )
+    def line(self, *steps: Mapping[str, object]) -> bytes:
+        """What the client is told."""
+        return json.dumps({**self._to, "steps": steps}).encode() + b"\n"
 
 
 @asynccontextmanager
 async def served(
-    env: Mapping[str, str], runner: Runner | None = None, limits: CallLimits = LIMITS
-) -> AsyncIterator[Node]:
+    node: Node, runner: Runner | None = None, limits: CallLimits = LIMITS
+) -> AsyncIterator[Caller]:
     """Our service, and Node to call it."""
     async with serving("127.0.0.1:0", limits, runner) as address:
-        yield Node(address, env, ())
+        yield Caller(node, address)
 
 
 def evaluate(image: str, resources: bytes = b"") -> dict[str, object]:
     return {"do": "evaluate", "image": image, "list": resources.decode()}
 
 
-async def test_functions_run_for_node(node: Mapping[str, str]) -> None:
+async def test_functions_run_for_node(node: Node) -> None:
     """Short-cut: our client against our server, where one mistake in the proto hides another."""
     async with served(node) as call:
         [done, failed, *missing] = await call(
@@ -145,7 +179,7 @@ async def test_functions_run_for_node(node: Mapping[str, str]) -> None:
     ]
 
 
-async def test_a_failure_with_many_results_arrives_in_node(node: Mapping[str, str]) -> None:
+async def test_a_failure_with_many_results_arrives_in_node(node: Node) -> None:
     """Short-cut: put the whole list into the status; Node refuses headers of that size."""
     async with served(node) as call:
         [failed] = await call(evaluate("kubeconform", pods(500)))
@@ -211,7 +245,7 @@ class Refusing:
         raise REFUSALS[int(image)][0]
 
 
-async def test_why_a_function_did_not_run_is_told_to_node(node: Mapping[str, str]) -> None:
+async def test_why_a_function_did_not_run_is_told_to_node(node: Node) -> None:
     async with served(node, Refusing()) as call:
         answers = await call(*(evaluate(str(number)) for number in range(len(REFUSALS))))
     assert [(each["code"], each["message"], each["details"]) for each in answers] == [
@@ -220,7 +254,7 @@ async def test_why_a_function_did_not_run_is_told_to_node(node: Mapping[str, str
     ]
 
 
-async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Mapping[str, str]) -> None:
+async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Node) -> None:
     async with served(node, Fixed(RunnerBusyError("f", "full", 1.5))) as call:
         [busy] = await call(evaluate("f"))
     limits = CallLimits(message_bytes=10_000)
@@ -238,7 +272,7 @@ async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Mapping[st
     assert larger["details"] == []  # gRPC refuses before anybody reads it
 
 
-async def test_porchs_largest_message_passes(node: Mapping[str, str]) -> None:
+async def test_porchs_largest_message_passes(node: Node) -> None:
     class Echo:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
@@ -254,9 +288,7 @@ async def test_porchs_largest_message_passes(node: Mapping[str, str]) -> None:
 @pytest.mark.parametrize(
     ("how", "code"), [("seconds", "DEADLINE_EXCEEDED"), ("cancel", "CANCELLED")]
 )
-async def test_node_waits_no_longer_than_it_says(
-    node: Mapping[str, str], how: str, code: str
-) -> None:
+async def test_node_waits_no_longer_than_it_says(node: Node, how: str, code: str) -> None:
     """Short-cut: leave the deadline to the caller, and let the function run on."""
     sleeper = Sleeper()
     async with served(node, sleeper) as call:
@@ -270,7 +302,7 @@ async def test_node_waits_no_longer_than_it_says(
     assert answer["code"] == code
 
 
-async def test_node_checks_health_and_lists_services(node: Mapping[str, str]) -> None:
+async def test_node_checks_health_and_lists_services(node: Node) -> None:
     async with served(node) as call:
         *health, listed = await call(
             {"do": "check", "service": ""},
@@ -282,51 +314,31 @@ async def test_node_checks_health_and_lists_services(node: Mapping[str, str]) ->
     assert listed["files"] > 0
 
 
-async def test_node_watches_the_runner_end(node: Mapping[str, str]) -> None:
-    async with served(node) as call:
-        process = await call.start()
+async def test_node_watches_the_runner_end(node: Node) -> None:
+    with node.start("client.js", stderr=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stderr
-        process.stdin.write(json.dumps([{"do": "watch", "service": ""}]).encode())
-        process.stdin.close()
-        assert await asyncio.wait_for(process.stderr.readline(), 60) == b"SERVING\n"
-    out, _ = await asyncio.wait_for(process.communicate(), 60)
+        async with served(node) as call:
+            process.stdin.write(call.line({"do": "watch", "service": ""}))
+            process.stdin.close()
+            told = asyncio.to_thread(process.stderr.readline)
+            assert await asyncio.wait_for(told, 60) == b"SERVING\n"
+        out = await asyncio.wait_for(asyncio.to_thread(_read, process), 60)
     assert json.loads(out) == [{"seen": ["SERVING", "NOT_SERVING"], "code": "OK"}]
 
 
 @asynccontextmanager
 async def porch(
-    env: Mapping[str, str],
-    *,
-    patience: float = 0,
-    seconds: float = 30,
-    certificates: Sequence[Path] = (),
-    tls: ClientTls | None = None,
+    port: int, *, patience: float = 0, tls: ClientTls | None = None
 ) -> AsyncIterator[Client]:
     """Our client, and Node as a server that answers as Porch's runner."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        "node",
-        str(HERE / "server.js"),
-        *map(str, certificates),
-        stdin=pipe,
-        stdout=pipe,
-        env=env,
-    )
-    assert process.stdin
-    assert process.stdout
-    try:
-        port = int(await asyncio.wait_for(process.stdout.readline(), 60))
-        limits = CallLimits(seconds=seconds, message_bytes=LIMITS.message_bytes)
-        async with Client(f"127.0.0.1:{port}", limits, patience=patience, tls=tls) as client:
-            yield client
-    finally:
-        process.stdin.close()
-        await process.wait()
+    limits = CallLimits(seconds=30, message_bytes=LIMITS.message_bytes)
+    async with Client(f"127.0.0.1:{port}", limits, patience=patience, tls=tls) as client:
+        yield client
 
 
-async def test_what_porch_answers_is_understood(node: Mapping[str, str]) -> None:
-    async with porch(node) as client:
+async def test_what_porch_answers_is_understood(node: Node) -> None:
+    async with porch(node.port) as client:
         assert await client.is_ready(30)
         done = await client.run("echo", b"kind: ResourceList")
         complained = await client.run("complains", b"")
@@ -351,10 +363,10 @@ FAILURES = {
 }
 
 
-async def test_failures_in_words_only_are_understood(node: Mapping[str, str]) -> None:
+async def test_failures_in_words_only_are_understood(node: Node) -> None:
     """Short-cut: know our own details, and take what has none for a broken runner."""
     said = {}
-    async with porch(node) as client:
+    async with porch(node.port) as client:
         for image in FAILURES:
             with pytest.raises(FunctionFailedError) as caught:
                 await client.run(image, b"")
@@ -362,8 +374,8 @@ async def test_failures_in_words_only_are_understood(node: Mapping[str, str]) ->
     assert said == FAILURES
 
 
-async def test_other_answers_in_words_only_are_understood(node: Mapping[str, str]) -> None:
-    async with porch(node) as client:
+async def test_other_answers_in_words_only_are_understood(node: Node) -> None:
+    async with porch(node.port) as client:
         for image in ("", "unknown:v1"):
             with pytest.raises(FunctionNotFoundError):
                 await client.run(image, b"")
@@ -379,14 +391,12 @@ async def test_other_answers_in_words_only_are_understood(node: Mapping[str, str
             await client.run("sleeps", b"", seconds=0.2)
 
 
-async def test_a_pod_that_comes_back_is_waited_for(node: Mapping[str, str]) -> None:
-    async with porch(node, patience=30) as client:
+async def test_a_pod_that_comes_back_is_waited_for(node: Node) -> None:
+    async with porch(node.port, patience=30) as client:
         assert (await client.run("comes-back", b"x")).resources == b"x"
 
 
-async def test_node_and_the_runner_show_each_other_certificates(
-    node: Mapping[str, str], tmp_path: Path
-) -> None:
+async def test_node_and_the_runner_show_each_other_certificates(node: Node, tmp_path: Path) -> None:
     """Short-cut: hold TLS against our own client alone, whose library is the server's."""
     ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
     tls = shown(ours.sign("runner"), client_ca=ours.path)
@@ -395,24 +405,24 @@ async def test_node_and_the_runner_show_each_other_certificates(
         "127.0.0.1:0", Fixed(FunctionOutcome(b"done")), LIMITS, tls=tls
     ) as address:
         for signed in (ours.sign("caller"), other.sign("stranger")):
-            call = Node(address, node, (ours.path, signed.certificate, signed.key))
+            call = Caller(node, address, ours.path, signed.certificate, signed.key)
             [answer] = await call({**evaluate("f"), "seconds": 20})
             codes.append((answer["code"], answer.get("list")))
     assert codes == [("OK", "done"), ("UNAVAILABLE", None)]
 
 
-async def test_our_client_and_node_show_each_other_certificates(
-    node: Mapping[str, str], tmp_path: Path
-) -> None:
+async def test_our_client_and_node_show_each_other_certificates(node: Node, tmp_path: Path) -> None:
     ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
     theirs, known, unknown = ours.sign("porch"), ours.sign("caller"), other.sign("stranger")
 
     async def logs(signed: Signed) -> str:
-        files = (ours.path, theirs.certificate, theirs.key)
         tls = ClientTls(ca=ours.path, certificate=signed.certificate, key=signed.key)
-        async with porch(node, certificates=files, tls=tls) as client:
+        async with porch(int(port), tls=tls) as client:
             return (await client.run("echo", b"kind: ResourceList")).log
 
-    assert await logs(known) == "said\n"
-    with pytest.raises(RunnerBusyError):
-        await logs(unknown)
+    files = (ours.path, theirs.certificate, theirs.key)
+    with node.start("server.js", *files) as server:
+        port = await asyncio.to_thread(_read, server)
+        assert await logs(known) == "said\n"
+        with pytest.raises(RunnerBusyError):
+            await logs(unknown)

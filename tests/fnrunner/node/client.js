@@ -1,21 +1,14 @@
-// Calls a function runner: node client.js ADDRESS [CA CERTIFICATE KEY] < STEPS, where STEPS is a JSON
-// list of what to do one after the other. Writes a JSON list of what came of each.
+// Calls function runners: node client.js < LINES, where each line is a JSON object: "address",
+// "certificates" (none, or CA, CERTIFICATE, KEY) and "steps", a list of what to do one after the
+// other. Writes a line for each: a JSON list of what came of each step.
 "use strict";
 
-const fs = require("node:fs");
+const readline = require("node:readline");
 const grpc = require("@grpc/grpc-js");
 const credentials = require("./credentials");
 const { services, types } = require("./protos");
 
-const [address, ...certificates] = process.argv.slice(2);
-const open = (Service) =>
-  new Service(address, credentials.client(certificates), {
-    "grpc.max_receive_message_length": -1,
-    "grpc.max_send_message_length": -1,
-  });
-const functions = open(services.evaluator.FunctionEvaluator);
-const health = open(services.grpc.health.v1.Health);
-const reflection = open(services.grpc.reflection.v1.ServerReflection);
+let functions, health, reflection;
 
 function metadataOf(step) {
   const metadata = new grpc.Metadata();
@@ -108,13 +101,25 @@ const steps = {
     }),
 };
 
-async function main() {
+async function carryOut({ address, certificates, steps: wanted }) {
+  const open = (Service) =>
+    new Service(address, credentials.client(certificates), {
+      "grpc.max_receive_message_length": -1,
+      "grpc.max_send_message_length": -1,
+    });
+  functions = open(services.evaluator.FunctionEvaluator);
+  health = open(services.grpc.health.v1.Health);
+  reflection = open(services.grpc.reflection.v1.ServerReflection);
   const answers = [];
-  for (const step of JSON.parse(fs.readFileSync(0, "utf8"))) {
-    answers.push(await steps[step.do](step));
-  }
-  process.stdout.write(JSON.stringify(answers));
+  for (const step of wanted) answers.push(await steps[step.do](step));
   for (const client of [functions, health, reflection]) client.close();
+  return answers;
+}
+
+async function main() {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    process.stdout.write(`${JSON.stringify(await carryOut(JSON.parse(line)))}\n`);
+  }
 }
 
 main();

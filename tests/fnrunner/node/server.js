@@ -43,7 +43,7 @@ const answers = {
   "is-down": () => fail(grpc.status.UNAVAILABLE, "connection refused"),
 };
 let tries = 0;
-const comesBack = (request) => (++tries < 3 ? answers["is-down"](request) : answers.echo(request));
+const comesBack = (request) => (++tries % 3 ? answers["is-down"](request) : answers.echo(request));
 
 function evaluate(call, callback) {
   const { image } = call.request;
