@@ -365,10 +365,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="fnrunner.pods.server", description=__doc__)
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--seconds", type=float, default=usual.seconds)
-    parser.add_argument("--memory-bytes", type=int, default=usual.memory_bytes)
-    parser.add_argument("--output-bytes", type=int, default=usual.output_bytes)
-    parser.add_argument("--log-bytes", type=int, default=usual.log_bytes)
-    parser.add_argument("--open-files", type=int, default=usual.open_files)
+    whole = ("memory_bytes", "output_bytes", "log_bytes", "open_files")
+    for each in whole:
+        parser.add_argument(f"--{each.replace('_', '-')}", type=int, default=getattr(usual, each))
     parser.add_argument("--message-bytes", type=int, default=CallLimits().message_bytes)
     parser.add_argument("--alone", type=float, default=3600.0, metavar="SECONDS")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
@@ -377,13 +376,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parser.parse_args(words)
     kept = {name: os.environ[name] for name in given.keep if name in os.environ}
     set_ = dict(each.split("=", 1) for each in given.set)
-    bounds = ResourceLimits(
-        seconds=given.seconds,
-        memory_bytes=given.memory_bytes,
-        output_bytes=given.output_bytes,
-        log_bytes=given.log_bytes,
-        open_files=given.open_files,
-    )
+    bounds = ResourceLimits(seconds=given.seconds, **{each: getattr(given, each) for each in whole})
     program = PodProgram(argv=tuple(given.argv), environment={**set_, **kept})
     limits = CallLimits(seconds=given.seconds, message_bytes=given.message_bytes)
     try:
