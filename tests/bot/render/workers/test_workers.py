@@ -34,20 +34,16 @@ LARGER = LARGE.replace(b"'v'", b"'%s'" % (b"v" * 20))
 than a quarter of what it may take."""
 
 LATE = r"""
-import ast, gc, importlib, importlib.util, re, sys
-gc.disable()
+import ast, gc, importlib, importlib.util, re, sys; gc.disable()
+OTHERS = {*sys.stdlib_module_names, "_distutils_hack"}
 from bot.render.workers import forkserver
-for name in forkserver.IMPORTED_LATE:
-    importlib.import_module(name)
+[importlib.import_module(name) for name in forkserver.IMPORTED_LATE]
 for name, module in sorted(sys.modules.items()):
-    file = getattr(module, "__file__", None) or ""
-    top = name.partition(".")[0]
-    if not file.endswith(".py") or top in sys.stdlib_module_names or top == "_distutils_hack":
-        continue
-    text = open(file).read()
-    if re.search(r"(^[ \t]+|: *)(import|from) ", text, re.MULTILINE) is None:
-        continue
-    for function in ast.walk(ast.parse(text)):
+    file = str(getattr(module, "__file__", None))
+    ours = file.endswith(".py") and name.partition(".")[0] not in OTHERS
+    text = open(file).read() if ours else ""
+    late = re.search(r"(^[ \t]+|: *)(import|from) ", text, re.MULTILINE)
+    for function in ast.walk(ast.parse(text if late else "")):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for found in ast.walk(function):
