@@ -33,7 +33,9 @@ def number(play: RealWorld, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def as_person(play: RealWorld, monkeypatch: pytest.MonkeyPatch, login: str) -> None:
-    """With a token of a person that can only read, and nothing of the bot."""
+    """With a token of a person that can only read, and a runner: a start of one takes a second."""
+    runner = "PORCHBOT_RUNNER_ADDRESS"
+    monkeypatch.setenv(runner, play.environment[runner])
     made = play.forge.tokens.make(login, scopes=("read_api", "read_repository"))
     monkeypatch.setenv("GITLAB_TOKEN", made.value)
     monkeypatch.setenv("PORCHBOT_GITLAB_URL", play.forge.web_url)
