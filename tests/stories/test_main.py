@@ -14,10 +14,7 @@ from click.testing import CliRunner
 from bot.cli.root import main
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
-from tests.stories.world import package, resized
-
-pytestmark = [pytest.mark.real_parts, pytest.mark.render_workers]
-
+from tests.stories.world import World, package, resized
 
 BAD = """\
 apiVersion: apps/v1
@@ -38,6 +35,8 @@ spec:
 """
 
 
+@pytest.mark.real_parts
+@pytest.mark.render_workers
 def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
     """The demo's story; fails on any fixed result, since each step is caused by a person."""
     author, approver = play.author, play.approver
@@ -109,7 +108,7 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
     assert author.waits_for_tag("net/core/v2") != target
 
 
-def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: RealWorld) -> None:
+def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: World) -> None:
     """Fails when every check is required to say something: others would wait for ever."""
     play.author.pushes("topic", {"README.md": "words\n"})
     pull = play.author.opens("topic", "Words")
@@ -122,7 +121,7 @@ def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: Real
     assert play.author.comments(pull.number) == []
 
 
-def test_several_packages_in_one_proposal_are_tagged_each(play: RealWorld) -> None:
+def test_several_packages_in_one_proposal_are_tagged_each(play: World) -> None:
     """Fails when a branch name decides which package is published."""
     number = play.proposes("drafts/net/core/w", {**package("net/core"), **package("apps/shop")})
     play.approver.says(number, "/approve")
@@ -131,6 +130,7 @@ def test_several_packages_in_one_proposal_are_tagged_each(play: RealWorld) -> No
     assert core == shop == play.author.pull(number).merge_commit
 
 
+@pytest.mark.real_parts
 def test_a_look_that_changes_nothing_makes_few_calls(play: RealWorld) -> None:
     """Fails when a look asks for everything: rate limits are what bots die of."""
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -151,6 +151,7 @@ def test_a_look_that_changes_nothing_makes_few_calls(play: RealWorld) -> None:
     assert 0 < sum(counts.values()) <= {"github": 7, "gitlab": 8}[play.name]
 
 
+@pytest.mark.real_parts
 def test_from_push_to_checks_takes_at_most_twenty_calls(play: RealWorld) -> None:
     """Fails when each step looks at everything again."""
     files = {

@@ -7,7 +7,6 @@ import pytest
 
 from lifecycle import records
 from tests.stories.people import Person, wait_for
-from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
 ME = "porchbot[bot]"
@@ -121,23 +120,21 @@ def test_deleting_and_editing_the_bots_comments_revives_nothing(play: World) -> 
         assert play.author.waits_for_tag(f"net/{name}/v1")
 
 
-@pytest.mark.real_parts
-def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: RealWorld) -> None:
+def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: World) -> None:
     """Fails when either copy of the memory overrules the other."""
     stage.start_bot()
     stage.rests()
     number = approved(stage, "core")
-    stage.database("CREATE TABLE older AS SELECT * FROM event")
-    stage.database("CREATE TABLE older_written AS SELECT * FROM written")
+    stage.stop_bot()
+    bring_older_back = stage.keeps_database()
+    stage.start_bot()
     stage.approver.says(number, "/unapprove")
     stage.author.waits_for_summary(number, "0 of 1")
     stage.owner.says(number, "/unhold")
     stage.author.waits_for_summary(number, "nobody holds it")
     stage.rests()
     stage.stop_bot()
-    for table, older in (("event", "older"), ("written", "older_written")):
-        stage.database(f"TRUNCATE {table}")
-        stage.database(f"INSERT INTO {table} SELECT * FROM {older}")
+    bring_older_back()
 
     stage.start_bot()
     stage.sweep()

@@ -135,6 +135,7 @@ def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
     play: RealWorld,
 ) -> None:
     """The short-cut compares the head with one merge base: net/edge is in no diff that it sees."""
+    play.forge.faults.hooks.hold()
     clone = clone_of(play.author, "topic")
     newer = play.owner.pushes("main", resized("net/edge", 2))
     time.sleep(1.1)  # git takes the later merge base for diffs, and tells whole seconds
@@ -148,6 +149,7 @@ def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
     # Both sides have merged the other now, the branch without what main had done to net/edge.
     play.author.commits(clone, "topic", "Merge main")
     number = play.author.opens("topic", "t").number
+    play.forge.faults.hooks.release()
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
     play.approver.says(number, "/approve")

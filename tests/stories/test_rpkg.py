@@ -68,33 +68,22 @@ def test_on_a_pull_request_of_either_forge(
     play: RealWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cuts refused: a slash at GitLab, which takes it for a command of its own; what only
-    machines read, behind the answer, which at GitLab has a seal as well."""
+    machines read, behind the answer, which at GitLab has a seal as well; writing the comment first:
+    a mistake stands in the conversation.
+    """
     number = play.proposes("drafts/net/core/w", package("net/core"))
-    asked = ("set", "--repository", "acme/blueprints", "--on", str(number), "data.size=5")
-    done = runs(play, monkeypatch, "author", *asked)
+    repo = ("--repository", "acme/blueprints")
+    on = (*repo, "--on", str(number))
+    done = runs(play, monkeypatch, "author", "set", *on, "data.size=5")
     assert done.exit_code == 0, done.output
     assert "Committed to this branch: Set data.size to 5 in net/core." in done.output
     assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
     assert "<!--" not in done.output
-    at = ("rebase", "--repository", "acme/blueprints")
-    assert "Name the package, or give the number" in runs(play, monkeypatch, "author", *at).output
-    moved = runs(play, monkeypatch, "author", *at, "--on", str(number), "onto", "net/edge@v1")
+    moved = runs(play, monkeypatch, "author", "rebase", *on, "onto", "net/edge@v1")
     assert "rebase refused: " in moved.output
-
-
-def test_on_a_pull_request_and_with_what_is_wrong(
-    play: RealWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The short-cut writes the comment first: the mistake stands in the conversation."""
-    number = play.proposes("drafts/net/core/w", package("net/core"))
-    repo = ("--repository", "acme/blueprints")
-    done = runs(play, monkeypatch, "author", "set", *repo, "--on", str(number), "data.size=5")
-    assert done.exit_code == 0, done.output
-    assert "Committed to this branch: Set data.size to 5 in net/core." in done.output
     play.rests()
     before = len(play.author.comments(number))
 
-    on = (*repo, "--on", str(number))
     for login, args, said in (
         ("author", ("set", *on, "no assignment"), "takes a field and a value"),
         ("author", ("clone", *on, "acme/x@v1"), "takes a path after it"),
@@ -105,6 +94,7 @@ def test_on_a_pull_request_and_with_what_is_wrong(
             "there is no repository acme/nothing",
         ),
         ("author", ("init", *repo, "a"), "no dashboard issue"),
+        ("author", ("rebase", *repo), "Name the package, or give the number"),
         ("", ("init", *repo, "a"), "no token to comment with"),
     ):
         done = runs(play, monkeypatch, login, *args)
