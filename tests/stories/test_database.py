@@ -22,8 +22,8 @@ async def test_a_lost_database_loses_nothing_that_matters(
     """
     stage.start_bot()
     stage.rests()
-    first = stage.proposes("drafts/net/core/w", package("net/core"))
-    held = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    first = stage.opens("topic", package("net/core"))
+    held = stage.opens("held", resized("net/edge", 2))
     stage.author.says(held, "/hold wait for the window")
     stage.author.waits_for_summary(held, "wait for the window")
     stage.author.says(first, "/hold")

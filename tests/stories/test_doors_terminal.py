@@ -113,10 +113,10 @@ def test_no_command_changes_anything_for_anybody(
 
     `doctor --fix` makes rules by an owner's token, and by no other's.
     """
-    number = play.proposes("drafts/net/core/first", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
-    number = play.proposes("drafts/apps/shop/next", package("apps/shop"))
+    number = play.opens("next", package("apps/shop"))
     play.rests()
     url = play.forge.clone_url("acme", "blueprints")
     for name in (n for n in play.environment if n.startswith("PORCHBOT_") and "API" not in n):

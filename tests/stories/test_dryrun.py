@@ -97,7 +97,7 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
 
     The bot rests while it runs, so that every call is the command's; its tokens can only read.
     """
-    number = play.proposes("drafts/net/core/first", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.rests()
     said = play.author.checks(play.author.pull(number).head)
     before = len(play.forge.faults.calls("porchbot[bot]"))
@@ -152,7 +152,7 @@ def test_a_person_sees_it_with_a_token_that_can_only_read(
     play: RealWorld, command: Command, tmp_path: Path
 ) -> None:
     """Short-cut: it takes the App's key, so that only operators can ask."""
-    number = play.proposes("drafts/net/core/first", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.approver.says(number, "/hold until monday")
     play.rests()
     command.as_person("approver")
@@ -223,7 +223,7 @@ def test_what_is_printed_is_the_answer_alone(play: RealWorld, tmp_path: Path) ->
 
     In a process of its own: in this one, stories have set up logs as the bot does.
     """
-    number = play.proposes("drafts/net/core/first", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.rests()
     asked = ["check", f"acme/blueprints#{number}", "--json", "--runner", f"unix:{tmp_path}/none"]
 

@@ -27,7 +27,7 @@ def number(play: RealWorld, monkeypatch: pytest.MonkeyPatch) -> int:
     for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PORCHBOT_STATE", "/nonexistent")
-    found = play.proposes("drafts/net/core/first", package("net/core"))
+    found = play.opens("topic", package("net/core"))
     play.rests()
     return found
 

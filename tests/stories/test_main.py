@@ -133,7 +133,7 @@ def test_several_packages_in_one_proposal_are_tagged_each(play: World) -> None:
 @pytest.mark.real_parts
 def test_a_look_that_changes_nothing_makes_few_calls(play: RealWorld) -> None:
     """Fails when a look asks for everything: rate limits are what bots die of."""
-    number = play.proposes("drafts/net/core/w", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.author.says(number, "/hold")
     play.rests()
     play.approver.says(number, "/approve")
@@ -142,7 +142,7 @@ def test_a_look_that_changes_nothing_makes_few_calls(play: RealWorld) -> None:
     mark = play.forge.faults.mark()
 
     me = play.repository.id
-    play.wake(f"{play.name}:{me}:proposal:{me}:drafts/net/core/w")
+    play.wake(f"{play.name}:{me}:proposal:{me}:topic")
     counts = wait_for("the look", lambda: play.forge.faults.counts(play.caller, since=mark) or None)
     play.rests()
 

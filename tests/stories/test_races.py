@@ -210,7 +210,7 @@ def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: World) ->
 @pytest.mark.real_parts
 def test_two_approvals_at_the_same_moment_where_one_is_enough(play: RealWorld) -> None:
     """Fails when each approval merges and tags for itself."""
-    number = play.proposes("drafts/net/core/w", package("net/core"))
+    number = play.opens("topic", package("net/core"))
 
     at_once(approves(play.approver, number), approves(play.owner, number))
     target = play.author.waits_for_tag("net/core/v1")
@@ -225,10 +225,10 @@ def test_two_approvals_at_the_same_moment_where_one_is_enough(play: RealWorld) -
 def test_the_head_moves_between_approval_and_merge(play: RealWorld) -> None:
     """Fails when the merge names no head: content would be merged that nobody saw."""
     author, approver = play.author, play.approver
-    number = play.proposes("drafts/net/core/w", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.forge.faults.before(
         play.call(MERGE),
-        lambda: ignore(author.pushes("drafts/net/core/w", extra("net/core", "more"))),
+        lambda: ignore(author.pushes("topic", extra("net/core", "more"))),
     )
 
     approver.says(number, "/approve")
@@ -317,7 +317,7 @@ def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
     """Fails when only open proposals are judged again: a crash after the merge would lose a tag."""
     monkeypatch.setattr(unjudged, "RUNNER_WAIT", 1.0)
     author, approver = play.author, play.approver
-    number = play.proposes("drafts/net/core/w", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     author.says(number, "/hold")
     approver.says(number, "/approve")
     author.waits_for_summary(number, "1 of 1 (`approver`)")
@@ -542,8 +542,8 @@ def test_a_required_check_of_others_is_waited_for(play: World) -> None:
 @pytest.mark.real_parts
 def test_one_that_cannot_be_published_keeps_no_other_from_it(play: RealWorld) -> None:
     """Fails when a base's line is read and worked off as a whole: one 403 then stops publishing."""
-    broken = play.proposes("drafts/net/core/w", package("net/core"))
-    sound = play.proposes("drafts/net/dns/w", package("net/dns"))
+    broken = play.opens("broken", package("net/core"))
+    sound = play.opens("sound", package("net/dns"))
     play.rests()
     refusal = {"message": "The IP allow list of acme does not permit this"}
     play.forge.faults.fail(

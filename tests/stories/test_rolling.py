@@ -48,7 +48,7 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
         == 404
     )
     stage.rests()
-    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    number = stage.opens("topic", package("net/core"))
     merging, let_go = threading.Event(), threading.Event()
 
     def held() -> None:

@@ -75,7 +75,7 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     other's comments, asks for fresh approvals for it, makes a check anew at each look, as the
     forge shows the newest of a name alone, and tags a merge that the other one tagged.
     """
-    number = play.proposes("drafts/net/core/a", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.rests()
     staging = twin()
     looks(staging)
@@ -134,7 +134,7 @@ def test_a_bot_of_another_app_only_observes_by_its_own_setting(
         PORCHBOT_GITHUB_PRIVATE_KEY=private,
         PORCHBOT_MODE="observe",
     )
-    number = play.proposes("drafts/net/core/a", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.rests()
     looks(staging)
     assert summaries(play, number).keys() == {"porchbot"}

@@ -249,7 +249,7 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: RealWorld) -> None
 @pytest.mark.real_parts
 def test_a_frozen_forge_is_believed_again_once_it_thaws(play: RealWorld, calls: str) -> None:
     """Fails when a look that saw nothing new is the last one: its webhook came before the facts."""
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.forge.faults.freeze(calls, caller=play.caller)
     mark = play.forge.faults.mark()
     play.approver.says(number, "/approve")
@@ -367,7 +367,7 @@ def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: World) 
 @pytest.mark.real_parts
 def test_a_wait_that_the_forge_asked_for_is_kept(play: RealWorld) -> None:
     """Fails when a wake, or impatience, calls the forge before Retry-After is over."""
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.forge.faults.fail(
         play.call(TALK),
         429,
@@ -598,7 +598,7 @@ def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorl
 
     The comment is on a proposal that is published, and so on no list of what is open.
     """
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens("topic", package("net/core"))
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
     play.rests()

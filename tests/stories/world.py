@@ -311,6 +311,14 @@ class World(ABC):
         self.rests()
         return int(pull.number)
 
+    def opens(self, branch: str, files: Mapping[str, str]) -> int:
+        """The author opens a proposal that was no draft, half the work for the bot; its number."""
+        self.author.pushes(branch, files)
+        number = self.author.opens(branch, branch.capitalize()).number
+        self.author.waits_for_check(number, "porchbot/validate", "success")
+        self.rests()
+        return int(number)
+
 
 Staging = Callable[[str], AbstractContextManager[World]]
 """Makes a world, given a configuration, on the stage that a story takes."""
