@@ -160,9 +160,11 @@ class SimulatedForge:
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.GitAccess:
         """Begin to tell of what happens; access to git."""
-        guid = lambda: f"{self._drawn.getrandbits(128):032x}"  # noqa: E731 (short)
-        DeliveryPublisher(self.state, self.links, send, guid, self._payload)
+        DeliveryPublisher(self.state, self.links, send, self._guid, self._payload)
         return GitHubGitAccess(self.state, self.accounts, self.links.web)
+
+    def _guid(self) -> str:
+        return f"{self._drawn.getrandbits(128):032x}"
 
     def visit(self, user: User) -> pushing.GitCaller:
         """Somebody who uses git and needs no token."""

@@ -69,7 +69,8 @@ class SimulatedGitLab(SimulatedForge):
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> GitAccess:
         self.tokens = Tokens(self.state)
-        DeliveryPublisher(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
+        links = Links(api=f"{WEB}/api/v4", web=WEB)
+        DeliveryPublisher(self.state, links, send, self._guid)
         return GitLabGitAccess(self.state, self.tokens)
 
     def lose(self, hook: OutgoingHook) -> None:

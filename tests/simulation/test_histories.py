@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -16,7 +16,7 @@ from tests.simulation.__main__ import kind
 from tests.simulation.history import Simulation, play
 from tests.simulation.manner import CALM, STEPS, manner
 from tests.simulation.outcome import Outcome
-from tests.simulation.setting import BOT
+from tests.simulation.setting import ADMIN, BOT, MAIN
 from tests.simulation.shrink import printed, reduce
 
 
@@ -146,6 +146,20 @@ def test_boxes_are_ticked_at_gitlab_too_and_nothing_is_reached_there() -> None:
         each.who == BOT and each.what == "issue comment created" and "ticked by" in each.text
         for each in told.diary.entries
     )
+
+
+def test_what_gitlab_tells_replays() -> None:
+    """The short-cut draws the ids of events from the system: whom the bot hears first of those who
+    do something in one moment goes by them."""
+
+    def told() -> list[Mapping[str, str]]:
+        sim = Simulation("3", at="gitlab")
+        tip = sim.hands.tip(MAIN)
+        sim.hands.commit(ADMIN, "topic", {"words.md": b"Some.\n"}, "Add it", onto=tip)
+        return [hook.headers for hook in sim.forge.deliveries]
+
+    assert len(first := told()) >= 1
+    assert told() == first
 
 
 def test_a_step_does_the_same_without_the_others() -> None:

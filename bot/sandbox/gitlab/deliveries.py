@@ -86,14 +86,20 @@ class DeliveryPublisher:
         state: The forge, whose happenings it hears.
         links: What payloads name addresses by.
         send: Takes each delivery that is made.
+        identifier: Gives a new event, and a new delivery, its id.
     """
 
     def __init__(
-        self, state: ForgeState, links: Links, send: Callable[[OutgoingHook], None]
+        self,
+        state: ForgeState,
+        links: Links,
+        send: Callable[[OutgoingHook], None],
+        identifier: Callable[[], object] = uuid.uuid4,
     ) -> None:
         self._state = state
         self._links = links
         self._send = send
+        self._identifier = identifier
         self.auto_disable = True
         """Whether webhooks that fail are disabled, as on gitlab.com."""
         self.observers: list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]] = []
@@ -105,7 +111,7 @@ class DeliveryPublisher:
         make = _PAYLOADS.get(happening.kind)
         if make is None:
             return
-        event_uuid = str(uuid.uuid4())
+        event_uuid = str(self._identifier())
         for told in make(self._state, self._links, happening):
             for hook in self._audience(happening.repo, told):
                 self.make(hook, told, event_uuid, happening.repo)
@@ -126,7 +132,7 @@ class DeliveryPublisher:
         """One delivery: bytes and headers, the same however often it goes."""
         payload = _rendered(hook.template, told.body) if hook.template else told.body
         body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
-        key = str(uuid.uuid4())
+        key = str(self._identifier())
         headers = {
             **hook.custom_headers,
             "Content-Type": "application/json",
