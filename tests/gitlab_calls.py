@@ -1,6 +1,5 @@
 """Carries python-gitlab's requests to the sandbox's GitLab API in process, without HTTP."""
 
-import io
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from json import dumps
@@ -11,7 +10,6 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import requote_uri
-from urllib3 import HTTPResponse
 
 Answers = Callable[[str, str, Mapping[str, str], bytes], tuple[int, list[tuple[str, str]], bytes]]
 """As `GitLabApi.answer`: method, address, headers and body to status, headers and body."""
@@ -43,7 +41,7 @@ class InProcess(BaseAdapter):
             status, headers, sent = self._answers(method, request.path_url, told, raw)
         answer = requests.Response()
         answer.status_code, answer.headers = status, CaseInsensitiveDict(headers)
-        answer.raw = HTTPResponse(io.BytesIO(sent), preload_content=False)
+        answer._content = sent  # there is nothing to be read from
         answer.encoding, answer.request = "utf-8", request
         answer.url = str(request.url)
         return answer

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -376,7 +377,11 @@ class _Remembering:
 
 
 def _digest(value: Any) -> bytes:
-    return hashlib.sha256(json.dumps(value, default=repr).encode()).digest()
+    try:
+        plain = marshal.dumps(value, 2)  # later versions tell which parts are one object
+    except ValueError:  # it holds what is no JSON
+        plain = json.dumps(value, default=repr).encode()
+    return hashlib.sha256(plain).digest()
 
 
 def _told(error: ValidationError) -> str:
