@@ -60,17 +60,22 @@ def test_what_cannot_be_begun_says_why_by_both_doors(stage: World) -> None:
     before = sorted(play.author.branches()), len(play.author.pulls(every=True))
 
     wrong: list[tuple[str, str, list[str]]] = []
-    for asked, why in REFUSED:
+    at_a_time = 5  # no more drafts are begun at once
+    for first in range(0, len(REFUSED), at_a_time):
+        some = REFUSED[first : first + at_a_time]
         seen = len(play.author.answers(number)), len(play.owner.comments_on_issue(board))
-        play.approver.says(number, asked)
-        play.approver.says_on_issue(board, asked)
+        for asked, _ in some:
+            play.approver.says(number, asked)
+            play.approver.says_on_issue(board, asked)
         play.rests()
         here = play.author.answers(number)[seen[0] :]
         there = [c.body for c in play.owner.comments_on_issue(board)[seen[1] :]]
         there = [text for text in there if not text.startswith("/")]
-        said = [text.replace("\\", "") for text in (*here, *there)]
-        if len(said) != 2 or not all(why in text for text in said):
-            wrong.append((asked, why, said))
+        assert (len(here), len(there)) == (len(some), len(some))
+        for (asked, why), *answers in zip(some, here, there, strict=True):
+            said = [text.replace("\\", "") for text in answers]
+            if not all(why in text for text in said):
+                wrong.append((asked, why, said))
 
     assert wrong == []
     assert (sorted(play.author.branches()), len(play.author.pulls(every=True))) == before
