@@ -3,7 +3,7 @@
 What git or a rule of a branch refuses raises `GitRefusedError` and changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bot.git.port import GitRefusedError, Pushed, RefUpdate
@@ -62,6 +62,7 @@ class Gitter:
         author: str = "",
         who: Ident | None = None,
         repo: Repository | None = None,
+        links: Collection[str] = (),
     ) -> str:
         """Write a commit into a repository's objects; nothing names it yet.
 
@@ -72,11 +73,13 @@ class Gitter:
             author: Login of whoever the commit says wrote it; the committer is this person.
             who: What the commit says of both, in place of these.
             repo: Whose objects it can stand on.
+            links: Which of the files are symlinks; what they hold is what they name.
         """
         git = self._mine(repo)
         tree: str | None = git.commit(parents[0]).tree if parents else None
         for path, content in files.items():
-            entry = None if content is None else ("100644", git.write_blob(content))
+            mode = "120000" if path in links else "100644"
+            entry = None if content is None else (mode, git.write_blob(content))
             tree = trees.put(git, tree, path, entry)
         me = self._state.person(self.user)
         wrote = self._state.person(self._state.user(author)) if author else me
@@ -100,6 +103,7 @@ class Gitter:
         author: str = "",
         who: Ident | None = None,
         repo: Repository | None = None,
+        links: Collection[str] = (),
     ) -> str:
         """Commit and push; gives the commit.
 
@@ -113,6 +117,7 @@ class Gitter:
             author: See `commit`.
             who: See `commit`.
             repo: Where to.
+            links: See `commit`.
 
         Raises:
             GitRefusedError: The branch is elsewhere, or a rule forbids it.
@@ -123,7 +128,9 @@ class Gitter:
         if base is not None:
             start = repo.branch(base) or base
         parents = (start,) if start else ()
-        made = self.commit(files, *parents, message=message, author=author, who=who, repo=repo)
+        made = self.commit(
+            files, *parents, message=message, author=author, who=who, repo=repo, links=links
+        )
         self.push_commit(branch, made, force=force, repo=repo)
         return made
 

@@ -28,6 +28,12 @@ class WaitedInVainError(AssertionError):
     """What a story waited for did not happen."""
 
 
+class Link(str):
+    """What a symlink names, in the place of a file's text."""
+
+    __slots__ = ()
+
+
 class Waiter(Protocol):
     """Waits in a time of its own."""
 
@@ -239,7 +245,7 @@ class Person(ABC):
 
         Args:
             branch: Where to push.
-            files: Path to text or bytes; None deletes.
+            files: Path to text, bytes or `Link`; None deletes.
             base: Where a new branch starts.
             message: Of the commit.
             author: Login in the commit's address; this person's own when empty.
@@ -255,6 +261,10 @@ class Person(ABC):
                 file.unlink()
                 continue
             file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)  # what is written through a link is elsewhere
+            if isinstance(content, Link):
+                file.symlink_to(content)
+                continue
             file.write_bytes(content.encode() if isinstance(content, str) else content)
         return self.commits(clone, branch, message, author=author, force=force)
 

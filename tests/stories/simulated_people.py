@@ -15,7 +15,7 @@ from tests.simulation.forge import RemoteRepositories, SimulatedForge
 from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.stories.github_people import GitHubPerson
 from tests.stories.gitlab_people import GitLabPerson
-from tests.stories.people import Person
+from tests.stories.people import Link, Person
 from tests.stories.simulated_faults import NotSimulatedError
 
 
@@ -102,6 +102,7 @@ class InMemory(Person):
             force=force,
             who=self._as(author or self.login),
             repo=repo,
+            links={path for path, content in files.items() if isinstance(content, Link)},
         )
 
     def points(self, branch: str, commit: str, *, force: bool = False, url: str = "") -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from bot.sandbox.records.accounts import Organization
-from tests.stories.people import wait_for
-from tests.stories.real import RealWorld
+from tests.stories.people import Link, wait_for
 from tests.stories.world import CONFIG, World, package
 
 CONFIGURE = CONFIG.replace("access:\n", 'access:\n  configure: {from: ["role:admin"]}\n')
@@ -98,15 +97,11 @@ def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:
     play.author.waits_for_tag("net/core/v1")
 
 
-@pytest.mark.real_parts
 def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs_it(
-    play: RealWorld,
+    play: World,
 ) -> None:
     """Fails when a link counts as no file: the rules would then be those of a bare repository."""
-    clone = play.owner.checks_out("main")
-    (clone / ".porchbot.yaml").unlink()
-    (clone / ".porchbot.yaml").symlink_to("elsewhere.yaml")
-    play.owner.commits(clone, "main", "Link the rules")
+    play.owner.pushes("main", {".porchbot.yaml": Link("elsewhere.yaml")})
     play.author.pushes("topic", package("net/core"))
     made = play.author.opens("topic", "x")
     number = made.number
@@ -115,10 +110,7 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
     play.rests()
     assert not play.author.pull(number).merged
 
-    clone = play.author.checks_out("repair")
-    (clone / ".porchbot.yaml").unlink()
-    (clone / ".porchbot.yaml").write_text(CONFIG)
-    play.author.commits(clone, "repair", "Repair the rules")
+    play.author.pushes("repair", {".porchbot.yaml": CONFIG})
     repair = play.author.opens("repair", "x")
     play.author.waits_for_summary(repair.number, "rules approved")
     asked = play.approver.says(repair.number, "/approve")
