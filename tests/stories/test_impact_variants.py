@@ -161,15 +161,18 @@ def test_a_package_that_its_rule_would_take_along_is_named(play: World) -> None:
 
 @pytest.mark.real_parts
 def test_the_command_line_says_the_same_of_variants(
-    play: RealWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    stage: RealWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut tells of packages alone there."""
-    publishes(play, "net/base", package("net/base"), 1)
-    files = {".porchbot.yaml": CONFIG + TABLE, **rule("here:edge/a"), **team("red", 1)}
-    play.owner.pushes("main", files)
+    play = stage
+    rules = {".porchbot.yaml": CONFIG + TABLE, **rule("here:edge/a"), **team("red", 1)}
+    first = play.owner.pushes("main", {**rules, **package("net/base")})
+    play.owner.makes_ref("tags/net/base/v1", first)  # a revision from before the bot came
+    play.start_bot()
     play.rests()
     number = proposes(play, "people/rules", {**rule("here:edge/b"), **resized("net/edge", 3)})
     title, text = says(play, number)
+    assert title.startswith("1 variant would get a draft")
     Command(play, capsys, monkeypatch)
 
     found, _ = dryrun.impact(f"acme/blueprints#{number}", RunnerOptions(), maker=PipelineMaker)

@@ -252,7 +252,7 @@ def test_a_crowd_that_is_pushed_together_is_known_as_one(two_bases: World) -> No
 def test_who_is_left_behind_by_a_crowd_is_told(two_bases: World) -> None:
     """Fails when the first of a crowd that moves on writes down where the others are by now: their
     own looks find nothing new, and who stays waits for nobody until the next sweep."""
-    author, approver, count = two_bases.author, two_bases.approver, 8
+    author, approver, count = two_bases.author, two_bases.approver, 7
     sha = author.pushes("topic", extra("net/edge", "a"))
     twins = [f"twin{n}" for n in range(count)]
     for twin in twins:
