@@ -28,8 +28,9 @@ from tests.ids import on_github
 KEY = PullKey(on_github(1), 1)
 CHECKOUT = Path(__file__).resolve().parents[2]
 RUN = """
-import sys, time
+import gc, sys, time
 from pathlib import Path
+gc.disable()
 from bot.store.embedded.server import EmbeddedPostgres
 with EmbeddedPostgres(Path(sys.argv[1]), keep=sys.argv[2] == "keep") as server:
     print(server.pid, server.home, server.url, flush=True)

@@ -31,7 +31,10 @@ from tests.fnrunner.wire.test_client import POD
 from tests.ports import free_port
 
 LIMITS = CallLimits()
-PROGRAM = "import asyncio, sys; from fnrunner.serve import serve; asyncio.run(serve(sys.argv[1]))"
+PROGRAM = (
+    "import asyncio, gc, sys; gc.disable(); from fnrunner.serve import serve;"
+    "gc.enable(); asyncio.run(serve(sys.argv[1]))"
+)
 
 
 @contextmanager

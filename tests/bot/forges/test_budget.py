@@ -65,9 +65,15 @@ class Forge:
             (at, float(sum(d.tokens for d in draws(cost, moments=True) if d.bucket.name == bucket)))
             for at, _, cost in self.asked
         ]
-        return max(
-            sum(tokens for at, tokens in came if start <= at < start + seconds) for start, _ in came
-        )
+        most = within = 0.0
+        first = 0
+        for at, tokens in came:
+            within += tokens
+            while came[first][0] <= at - seconds:
+                within -= came[first][1]
+                first += 1
+            most = max(most, within)
+        return most
 
 
 @pytest.fixture

@@ -136,7 +136,8 @@ def test_fetches_asked_for_at_once_are_one(remote: Remote, mirror: DiskMirror) -
 def test_two_processes_fetch_into_one_mirror(remote: Remote, mirror: DiskMirror) -> None:
     remote.commit(FILES, ref=MAIN)
     script = (
-        "import sys; from pathlib import Path; from bot.git.mirror import DiskMirror;"
+        "import gc, sys; from pathlib import Path; gc.disable();"
+        "from bot.git.mirror import DiskMirror;"
         "mirror = DiskMirror(Path(sys.argv[1]), sys.argv[2]);"
         "[mirror.fetch(sys.argv[3]) for _ in range(5)]"
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.render.kept import CachingReader
@@ -67,6 +67,7 @@ def drive(files: Files, bulk: CachingReader | None) -> tuple[Rendered, list[byte
         return replace(end.value, failure=None), sent  # exceptions are never equal
 
 
+@settings(max_examples=50)
 @given(
     st.lists(
         st.dictionaries(

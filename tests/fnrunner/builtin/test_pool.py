@@ -177,11 +177,11 @@ async def test_a_caller_who_goes_away_while_waiting_takes_nobodys_turn() -> None
 async def test_too_much_memory_is_named_and_the_next_call_is_none_the_worse() -> None:
     """Short-cut: let the process die, or go on in one that is short of memory."""
     many = b"items: [" + b"{a: [b, c, d]}, " * 200_000 + b"]"
-    async with pool(memory_bytes=128 * MIB) as runner:
+    async with pool(memory_bytes=64 * MIB) as runner:
         with pytest.raises(FunctionStoppedError) as caught:
             await runner.run("set-labels", b"kind: ResourceList\n" + many)
         assert str(caught.value) == (
-            'function "set-labels": it was stopped because it exceeded its limit of memory: 128 MiB'
+            'function "set-labels": it was stopped because it exceeded its limit of memory: 64 MiB'
             " allowed."
             " Give it fewer resources, or ask an operator for a higher limit."
         )

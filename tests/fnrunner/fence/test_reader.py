@@ -72,7 +72,7 @@ async def test_reading_ends_with_its_callers_time() -> None:
 @pytest.mark.parametrize("output", [BOMB, DEEP], ids=["aliases", "depth"])
 async def test_what_takes_too_much_to_read_is_a_refusal_without_results(output: bytes) -> None:
     """Short-cut: believe that what is short to write is short to read. 300 kB stood for 2 GB."""
-    async with reading(150 * MIB) as (reader, workers):
+    async with reading(64 * MIB) as (reader, workers):
         found = await reader.outcome("f", ended(output), "sha256:a", 600)
         assert (found.failed, found.exit_code, found.results) == (True, 1, ())
         assert found.log.startswith("words")

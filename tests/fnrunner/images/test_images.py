@@ -654,7 +654,8 @@ async def test_many_calls_at_once_bring_it_once(hub: Registry, made: Made) -> No
 async def test_two_processes_bring_it_once(hub: Registry, made: Made) -> None:
     hub.push("t/two:v1", shell("cat"))
     script = (
-        "import asyncio, sys; from pathlib import Path; from fnrunner.images.runner import *;"
+        "import asyncio, gc, sys; from pathlib import Path; gc.disable();"
+        "from fnrunner.images.runner import *;"
         "from fnrunner.contract.policy import RunnerPolicy;"
         "from fnrunner.images.names import RegistryAccess;"
         "runner = images(ImageSettings(folder=Path(sys.argv[1]), "

@@ -90,7 +90,7 @@ def test_whatever_a_runner_answers_arrives_the_same() -> None:
     told = Told()
     loop = asyncio.Runner()
 
-    @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
     @given(st.one_of(SUCCESSES, failures(), ERRORS))
     def arrives(does: FunctionOutcome | Exception) -> None:
         told.does = does
