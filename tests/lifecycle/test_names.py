@@ -220,10 +220,10 @@ SHAPES = st.lists(
 ).map(lambda parts: "refs/tags/" + "".join(parts))  # fmt: skip
 
 
-@given(st.lists(SHAPES, min_size=1, max_size=25, unique=True))
+@given(st.lists(SHAPES, min_size=1, max_size=3, unique=True))
 def test_git_agrees_about_every_name(refs: list[str]) -> None:
     """Short-cut refused: a list of letters that are allowed, tried on good names only."""
-    for ref in refs[:3]:
+    for ref in refs:
         done = subprocess.run(["git", "check-ref-format", ref], check=False)
 
         assert (done.returncode == 0) == (naming.ref_problem(ref) == ""), ref

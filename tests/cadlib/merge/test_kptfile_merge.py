@@ -10,6 +10,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfile
 from cadlib.merge.kptfile import merge
 from cadlib.merge.policy import ConflictPolicy
+from tests.choices import each_of
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {}\n"
 MUTATORS = "pipeline:\n  mutators:\n"
@@ -222,18 +223,17 @@ def test_what_is_no_kptfile_is_refused_and_named(side: str) -> None:
     assert caught.value.place.path == names[side]
 
 
-_NAMES = st.sampled_from("abcd")
-_FUNCTION = st.builds(
-    lambda image, version, tag, config: {"image": f"{image}:v{version}"} | tag | config,
-    _NAMES,
-    st.integers(1, 3),
-    st.fixed_dictionaries({}, optional={"tag": _NAMES}),
-    st.one_of(
-        st.just({}),
-        st.fixed_dictionaries({"configPath": _NAMES}),
-        st.fixed_dictionaries({"configMap": _NAMES.map("{{k: {}}}".format)}),
-    ),
-)
+_NAMES = "abcd"
+_NONE: list[dict[str, str]] = [{}] * len(_NAMES)
+_FUNCTION = each_of(
+    [{"image": f"{name}:v{version}"} for name in _NAMES for version in (1, 2, 3)],
+    [*_NONE, *({"tag": name} for name in _NAMES)],
+    [
+        *_NONE,
+        *({"configPath": name} for name in _NAMES),
+        *({"configMap": f"{{k: {name}}}"} for name in _NAMES),
+    ],
+).map(lambda parts: parts[0] | parts[1] | parts[2])
 _PIPELINE = st.lists(_FUNCTION, max_size=4, unique_by=lambda each: each["image"][0]).map(
     lambda functions: "".join(
         "".join(f"  {'-' if not n else ' '} {key}: {value}\n" for n, (key, value) in pairs)

@@ -4,6 +4,7 @@ Longer than 400 lines: a table of merges: three documents and their result.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict
 from cadlib.merge.documents import ConflictPolicy, MergedDocument, merge_documents
 from cadlib.yaml import DELETED, Deleted, Document, Value, emit, read, same
+from tests.choices import each_of
 
 
 def document(text: str) -> Document:
@@ -368,19 +370,27 @@ def test_a_comment_that_both_sides_changed_is_told(
 
 
 # Properties. Names are few, so that the states have much in common.
+PLAIN: list[Value] = [0, 1, 2, 3, "x", "y"]
+ARGS = [[*each] for length in range(3) for each in product(PLAIN, repeat=length)]
 names = st.sampled_from("abcd")
-plain = st.integers(0, 3) | st.sampled_from(["x", "y"])
-values = st.recursive(
-    plain, lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3)
+plain = st.sampled_from(PLAIN)
+values: st.SearchStrategy[Value] = st.recursive(
+    plain,
+    lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3),
+    max_leaves=8,
 )
 
 
-def containers() -> st.SearchStrategy[list[Value]]:
+def containers() -> st.SearchStrategy[Any]:
     """Lists of containers with different names."""
-    container: st.SearchStrategy[Any] = st.fixed_dictionaries(
-        {"name": names, "image": plain},
-        optional={"args": st.lists(plain, max_size=2), "env": st.just([{"name": "E"}])},
-    )
+
+    def made(parts: tuple[Any, ...]) -> Value:
+        name, image, args, env = parts
+        found: dict[str, Value] = {"name": name, "image": image}
+        found |= {} if args is None else {"args": [*args]}
+        return found | ({"env": [{"name": "E"}]} if env else {})
+
+    container = each_of("abcd", PLAIN, [*[None] * len(ARGS), *ARGS], [False, True]).map(made)
     return st.lists(container, max_size=3, unique_by=lambda each: str(each["name"]))
 
 

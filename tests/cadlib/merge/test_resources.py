@@ -15,6 +15,7 @@ from cadlib.merge.policy import ConflictPolicy
 from cadlib.merge.resources import MergedFiles, merge_resources
 from cadlib.package.files import EXECUTABLE, Entry
 from cadlib.yaml import read
+from tests.choices import each_of
 from tests.counting import assert_in_proportion
 
 
@@ -402,8 +403,7 @@ def test_what_cannot_be_written_stays_local_and_is_told() -> None:
     assert "cannot be written here" in merged.conflicts[0].reason
 
 
-names = st.sampled_from(["x", "y", "z"])
-resources = st.builds(foo, names, st.integers(1, 3), st.integers(1, 3))
+resources = each_of("xyz", range(1, 4), range(1, 4)).map(lambda parts: foo(*parts))
 files = st.lists(resources, max_size=3, unique_by=lambda text: text.partition("\n")[0])
 packages = st.dictionaries(st.sampled_from(["f", "g"]), files.map("---\n".join)).map(
     lambda texts: package(**{name: text for name, text in texts.items() if text})

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from cadlib.errors import PackageError
 from cadlib.yaml import Value, read, same
 from cadlib.yaml.holds import LONGEST, holds
+from tests.choices import each_of
 
 
 def said(text: str) -> list[Value] | None:
@@ -72,19 +73,12 @@ def test_what_lies_too_deep_is_left_to_reading_which_refuses_it() -> None:
     assert not holds("[" * 100 + "x" + "]" * 100, [value])
 
 
-LEAVES = st.sampled_from(["1", "'1'", "true", "x", "", "*a", "&a y", "!!str 1", "{{ x }}", "~"])
-KEYS = st.sampled_from(["a", "b", "<<", "'<<'", "1"])
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> str:
-    lines = []
-    for _ in range(draw(st.integers(0, 4))):
-        depth = draw(st.integers(0, 2))
-        dash = draw(st.sampled_from(["", "- "]))
-        lines.append(f"{'  ' * depth}{dash}{draw(KEYS)}: {draw(LEAVES)}")
-        lines += draw(st.sampled_from([[], [], ["---"], ["# c"]]))
-    return "\n".join([*lines, ""])
+LEAVES = ["1", "'1'", "true", "x", "", "*a", "&a y", "!!str 1", "{{ x }}", "~"]
+KEYS = ["a", "b", "<<", "'<<'", "1"]
+LINES = each_of(
+    ["", "  ", "    "], ["", "- "], KEYS, [": "], LEAVES, ["\n"], ["", "", "---\n", "# c\n"]
+)
+TEXTS = st.lists(LINES.map("".join), max_size=4).map("".join)
 
 
 VALUES = st.recursive(
@@ -97,7 +91,7 @@ VALUES = st.recursive(
 )
 
 
-@given(texts(), st.lists(VALUES, max_size=2))
+@given(TEXTS, st.lists(VALUES, max_size=2))
 def test_yes_means_that_reading_agrees(text: str, others: list[Value]) -> None:
     found = said(text)
     for values in (found or [], others):

@@ -59,7 +59,7 @@ def test_the_key_that_tells_elements_apart(
     assert merge_key(items) == expected
 
 
-@given(st.lists(values, max_size=6), st.lists(values, max_size=6), st.randoms())
+@given(st.lists(values, max_size=4), st.lists(values, max_size=4), st.randoms())
 def test_no_element_is_two_and_equal_ones_are_found(
     old: list[Value], more: list[Value], rng: random.Random
 ) -> None:
