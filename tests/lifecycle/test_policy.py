@@ -39,6 +39,7 @@ from lifecycle.policy import (
     configuring,
     united,
 )
+from tests.choices import built
 
 LABELS = GuardrailFunction(image="set-labels:v0.2", config_map={"owner": "network"})
 SCHEMA = GuardrailFunction(image="kubeconform:v0.1")
@@ -137,12 +138,12 @@ SOURCES = (
     RoleSource(Role.READ), RoleSource(Role.WRITE), RoleSource(Role.ADMIN), UserSource("ann"),
     TeamSource("leads"), OwnersSource(), AuthorSource(), AppSource("renovate"),
 )  # fmt: skip
-RULE = st.builds(
+RULE = built(
     AccessRule,
-    require=st.integers(0, 2),
-    sources=st.lists(st.sampled_from(SOURCES), min_size=1, max_size=2).map(tuple),
-    self_allowed=st.booleans(),
-    automatic=st.sampled_from([(), (AppSource("renovate"),)]),
+    require=range(3),
+    sources=[*((each,) for each in SOURCES), *product(SOURCES, repeat=2)],
+    self_allowed=[False, True],
+    automatic=[(), (AppSource("renovate"),)],
 )
 RULES = st.dictionaries(st.sampled_from(AccessAction), RULE, max_size=3)
 POLICY = st.builds(
