@@ -206,7 +206,7 @@ CHANGES = each_of(
 @st.composite
 def spoilt(draw: st.DrawFn) -> str:
     """A text that was written well, and then changed in a few places."""
-    text = emit({"a": draw(VALUES), "b": draw(VALUES)}).split("\n")
+    text = emit({"a": draw(VALUES), "b": [{"c": 1, "d": "x"}, "y"]}).split("\n")
     for what, tail, blanks, mark, further in draw(st.lists(CHANGES, min_size=1, max_size=3)):
         place = draw(st.integers(0, len(text) - 1))
         match what:
