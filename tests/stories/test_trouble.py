@@ -26,7 +26,7 @@ def late_runner(
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
     started: list[subprocess.Popen[bytes]] = []
     begun = gitlab_world if forge == "gitlab" else world
-    with begun(tmp_path, database_url, address) as made:
+    with begun(tmp_path, database_url, address) as made, made.waits():
         made.start_bot()
         yield made, lambda: started.append(subprocess.Popen(command))
         made.stop_bot()
