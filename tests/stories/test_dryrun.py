@@ -203,6 +203,8 @@ def test_what_a_rule_for_variants_may_approve_is_not_said_to_lack_an_approval(
     play.owner.pushes("main", {".porchbot.yaml": RULES, **variant(annotations=ASAP)})
     play.rests()
     pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    play.stop_bot()  # it has done its part
     status, found = command(pull)
     assert (status, found["answer"], found["ifWanted"]) == (1, "not ready", False)
 
@@ -213,7 +215,6 @@ def test_what_a_rule_for_variants_may_approve_is_not_said_to_lack_an_approval(
     assert "A rule for variants may approve this" in command.prints(pull, rules)
 
     play.author.pushes(f"{SHOP}-1", {"apps/shop/more.txt": "mine\n"})
-    play.rests()
     status, found = command(pull, rules)
     assert (status, found["answer"], found["ifWanted"]) == (1, "not ready", False)
 

@@ -17,6 +17,7 @@ from tests.stories.world import MANIFEST, package
 pytestmark = pytest.mark.real_parts
 
 STAGING = 4712
+BRANCH = "topic"
 OWN, OTHER = "porchbot/publish", "porchbot/publish (staging)"
 
 Twin = Callable[..., RealWorld]
@@ -56,6 +57,13 @@ def looks(bot: RealWorld) -> None:
     bot.rests()
 
 
+def looks_at_it(bot: RealWorld) -> None:
+    """A bot looks at the proposal."""
+    me = bot.repository.id
+    bot.wake(f"{bot.name}:{me}:proposal:{me}:{BRANCH}")
+    bot.rests()
+
+
 def summaries(play: RealWorld, number: int) -> dict[str, Any]:
     """The summaries under a proposal, by the names of the bots in their markers."""
     found: dict[str, Any] = {}
@@ -75,20 +83,20 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     other's comments, asks for fresh approvals for it, makes a check anew at each look, as the
     forge shows the newest of a name alone, and tags a merge that the other one tagged.
     """
-    number = play.opens("topic", package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     play.rests()
     staging = twin()
-    looks(staging)
-    looks(play)
+    looks_at_it(staging)
+    looks_at_it(play)
     before = summaries(play, number)
     assert before.keys() == {"porchbot", "staging"}
 
     # A person edits what staging wrote: production leaves that, and staging puts it right.
     play.approver.edits(number, before["staging"].id, before["staging"].body + "\n\nAll is well.")
-    looks(play)
+    looks_at_it(play)
     assert summaries(play, number)["staging"].body.endswith("All is well.")
     assert "edited" not in summaries(play, number)["porchbot"].body
-    looks(staging)
+    looks_at_it(staging)
     after = summaries(play, number)
     assert "All is well." not in after["staging"].body
     assert "edited by somebody else" in after["staging"].body
@@ -134,7 +142,7 @@ def test_a_bot_of_another_app_only_observes_by_its_own_setting(
         PORCHBOT_GITHUB_PRIVATE_KEY=private,
         PORCHBOT_MODE="observe",
     )
-    number = play.opens("topic", package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     play.rests()
     looks(staging)
     assert summaries(play, number).keys() == {"porchbot"}
