@@ -4,9 +4,10 @@ from collections import Counter
 
 from lifecycle.identity import GITHUB
 from tests.stories.test_upstreams import publishes
-from tests.stories.test_variants_set import NAMES, SET, TABLE, branch, two_repositories
+from tests.stories.test_variants_set import SET, TABLE, branch, two_repositories
 from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
 
+NAMES = [f"p{number:02}" for number in range(10)]
 CREATES = ("/pulls", "/merge_requests", "/comments", "/notes")
 """How calls end that create what a forge lets a bot create a number of in a time: GitHub 500 things
 in an hour."""
