@@ -260,7 +260,7 @@ class MergeRequests(Calls):
             open=found.open,
             opened_at=time(data["created_at"]),
             reviewed=bool(data.get("reviewers")),
-            resolved=bool(data.get("blocking_discussions_resolved", True)),
+            resolved=bool(data["blocking_discussions_resolved"]),
             queued=queued,
             queued_by_us=queued and is_us(data.get("merge_user"), me),
             draft=found.draft,

@@ -9,6 +9,7 @@ from bot.forges.gitlab.forge import GitLab
 from bot.forges.port import (
     BotIdentity,
     ForgeBusyError,
+    ForgeUnreadableError,
     MergeQueue,
     MergeWay,
     QueueEntry,
@@ -64,8 +65,19 @@ def mr(**more: Any) -> dict[str, Any]:
         "target_branch": "main",
         "created_at": moment,
         "updated_at": moment,
+        "blocking_discussions_resolved": True,
     }
     return found | more
+
+
+async def test_threads_that_are_not_told_of_are_not_taken_as_resolved() -> None:
+    """The short-cut does: an answer that lacks them, a proxy's or an old one, would let it pass."""
+    wire, told = Wire(), mr()
+    del told["blocking_discussions_resolved"]
+    wire.has("GET /projects/7/merge_requests/3", told)
+
+    with pytest.raises(ForgeUnreadableError, match="blocking_discussions_resolved"):
+        await over(wire).proposal(3)
 
 
 @pytest.mark.parametrize(
