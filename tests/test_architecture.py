@@ -17,7 +17,7 @@ _TABLE = re.compile(r"(?m)^\| `([\w/]+)/` \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)
 
 _SHORT = re.compile(r"`([a-z_]+)/?`")
 _PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|md|toml))`( beside it)?")
-_NAMED = re.compile(r"`([\w./-]+\.py)`: `([\w.]+)`|`(\w+)` in `([\w./-]+\.py)`")
+_NAMED = re.compile(r"`([\w./-]+\.py)`: `([\w.]+)`|`([\w.]+)` in `([\w./-]+\.py)`")
 _DOTTED = re.compile(rf"`((?:{'|'.join(TREES)})(?:\.\w+)+)`")
 
 
@@ -82,6 +82,7 @@ def test_what_the_page_names_is_there() -> None:
         ("| ? | `bot/git/mirror.py`: `DiskMirrors.trim` |", ""),
         ("| ? | `GONE` in `bot/store/statements.py` |", "no GONE in bot/store/statements.py"),
         ("| ? | `TAKE` in `bot/store/statements.py` |", ""),
+        ("| ? | `DiskMirror.gone` in `bot/git/mirror.py` |", "no gone in bot/git/mirror.py"),
         ("through `cadlib.yaml.gone`", "no module cadlib.yaml.gone"),
         ("| `bot/` | |\n| --- | --- |\n| `git/` | `mirror`, `gone` |\n", "no gone in bot"),
         ("| `bot/` | |\n| --- | --- |\n| `cli/`, `clock` | `pkg/`, `worktree` |\n", ""),
