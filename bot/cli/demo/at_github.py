@@ -120,6 +120,7 @@ class AtGitHub(DemoClient):
             base_url=self._info["api_url"],
             seconds_between_requests=0,
             seconds_between_writes=0,
+            lazy=True,  # what is only on the way to something else is not asked for
         )
         return client.get_repo(self.full_name)
 

@@ -136,7 +136,7 @@ class AtGitLab(DemoClient):
         return author["username"] in self._people
 
     def _notes(self, number: int) -> Sequence[Any]:
-        notes = self._request(number).notes
+        notes = self._project().mergerequests.get(number, lazy=True).notes
         found = notes.list(get_all=True, sort="asc", order_by="created_at")
         return [each for each in found if not each.system]
 

@@ -202,12 +202,13 @@ class DemoClient(ABC):
         Raises:
             StoryError: It is not there in time.
         """
-        until = time.monotonic() + PATIENCE
+        until, pause = time.monotonic() + PATIENCE, 0.1
         while time.monotonic() < until:
             found = ready()
             if found is not None:
                 return found
-            time.sleep(0.1)
+            time.sleep(pause)
+            pause = min(0.5, pause * 1.3)  # what takes long is asked for less and less often
         raise StoryError(
             f"waited {PATIENCE} s for {what}, and it did not happen. See the log in"
             f" {self._info['log']}."
