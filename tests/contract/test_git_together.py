@@ -22,7 +22,7 @@ from tests.memory.clock import ManualClock
 from tests.memory.git import MemoryMirrors, MemoryRemote
 from tests.memory.git_objects import MemoryObjects
 
-ROUNDS, TOGETHER = 7, 3
+ROUNDS, TOGETHER = 4, 3
 REFS = tuple(
     Ref(f"refs/{name}")
     for name in ("heads/release", "heads/drafts/a", "heads/drafts/a/b", "tags/a/v1")

@@ -74,11 +74,11 @@ def test_what_is_kept_of_many_drafts_levels_off(
             remote.commit(
                 {"net/base/Kptfile": b"base", f"edge/p{n}/Kptfile": text + b"%d" % n}, base
             )
-            for n in range(60)
+            for n in range(40)
         ]
         mirror = DiskMirror(remote.folder, remote.url)
         kept = list[int]()
-        for seen in (heads[:20], heads[20:]):
+        for seen in (heads[:14], heads[14:]):
             for head in seen:
                 _looks(mirror, base, head)
             kept.append(_held(mirror))

@@ -24,6 +24,7 @@ from bot.git import history as git_history
 from bot.git import merge as git_merge
 from bot.git import mirror as git_mirror
 from bot.git import refs as git_refs
+from bot.git import trees as git_trees
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
     GitBusyError,
@@ -316,16 +317,20 @@ def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: DiskMirro
         )  # the rest was not left in the pipe
 
 
-def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: DiskMirror) -> None:
+def test_a_folder_with_too_many_entries_is_not_read(
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The short-cut reads any tree: an answer to one push takes hundreds of MB."""
+    for module in (git_history, git_trees):
+        monkeypatch.setattr(module, "MOST_ENTRIES", 500)
     blob = remote.git("hash-object", "-w", "--stdin")
-    listed = "".join(f"100644 blob {blob}\tf{n}\n" for n in range(50_001)).encode()
+    listed = "".join(f"100644 blob {blob}\tf{n}\n" for n in range(501)).encode()
     tree = remote.git("mktree", data=listed)
     head = remote.git("commit-tree", tree, "-m", "x")
     remote.git("update-ref", MAIN, head)
     mirror.fetch(TOKEN)
 
-    with mirror.open() as git, pytest.raises(ObjectTooLargeError, match="more than 50000 entries"):
+    with mirror.open() as git, pytest.raises(ObjectTooLargeError, match="more than 500 entries"):
         git.difference("", head)
 
 
