@@ -13,6 +13,7 @@ from bot.store.port import Store
 from cadlib.diff.values import Change
 from cadlib.limits import DEFAULT
 from cadlib.render.calls import CallOutcome, FunctionCall
+from fnrunner.contract.run import FunctionOutcome, Runner
 from fnrunner.wire.client import Client
 from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import PackageMerge
@@ -64,7 +65,8 @@ class Rendering:
     def __enter__(self) -> Self:
         self._loop.__enter__()
         self._client = self._loop.wait(self._connected())
-        self._maker = BlockingMaker(PipelineMaker(self._client, offload=_here), self._loop)
+        runner = RememberingRunner(self._client)
+        self._maker = BlockingMaker(PipelineMaker(runner, offload=_here), self._loop)
         return self
 
     async def _connected(self) -> Client:
@@ -78,6 +80,29 @@ class Rendering:
     ) -> None:
         self._loop.wait(self._client.__aexit__(kind, error, trace))
         self._loop.__exit__(kind, error, trace)
+
+
+class RememberingRunner:
+    """A runner that asks another one once for the same: stories begin with the same packages.
+
+    What could not be run is asked for again.
+
+    Args:
+        inner: The other one; all that it runs depends on what it is sent alone.
+    """
+
+    def __init__(self, inner: Runner) -> None:
+        self._inner = inner
+        self._known: dict[tuple[str, bytes], FunctionOutcome] = {}
+
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
+        """As `Runner` has it."""
+        asked = image, resources
+        if asked not in self._known:
+            self._known[asked] = await self._inner.run(image, resources, seconds=seconds)
+        return self._known[asked]
 
 
 class BlockingMaker:
