@@ -59,6 +59,10 @@ class ForgeUnreadableError(ForgeBusyError):
     """What it answered is not what it documents: a proxy's words for now, or a change for good."""
 
 
+class ForgeRenamedError(ForgeBusyError):
+    """A repository has another name by now than git asks for, and that name may be another's."""
+
+
 class ForgeUntrustedError(ForgeBusyError):
     """Nobody who is trusted signed the forge's certificate; the reason says what to do."""
 
@@ -862,6 +866,19 @@ class Repository:
     def owner(self) -> str:
         """The account that owns it."""
         return self.full_name.rpartition("/")[0]
+
+    def named(self, wanted: str, full_name: str) -> None:
+        """Hold its name against what the forge calls it: requests go by the number, git by names.
+
+        Args:
+            wanted: What was asked of the forge.
+            full_name: What it was called in the answer.
+
+        Raises:
+            ForgeRenamedError: It is called otherwise.
+        """
+        if full_name.lower() != self.full_name.lower():
+            raise ForgeRenamedError(wanted, f"{self.full_name} is called {full_name} by now")
 
     @property
     def host(self) -> str:

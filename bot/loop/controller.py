@@ -18,6 +18,7 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
+    ForgeRenamedError,
     Forges,
     ForgeUnreadableError,
 )
@@ -168,6 +169,11 @@ class Controller:
         except OvertakenError:
             log.info("a newer push came", key=str(work.key))
             return LookAgain(0)
+        except (GitBusyError, ForgeRenamedError) as error:
+            # A repository that was renamed has another address: it is asked for at the next try.
+            self._forget(work.key)
+            metrics.failed(work.key, "git")
+            return Failed(str(error))
         except ForgeUnreadableError as error:  # it may stay so, and people should know
             metrics.failed(work.key, "busy")
             return await self._broke("the forge's answer cannot be read", work, error)
@@ -177,11 +183,6 @@ class Controller:
                 await self._show_limit(work.key, error)
                 return PutOff(str(error), error.after)
             metrics.failed(work.key, "busy")
-            return Failed(str(error))
-        except GitBusyError as error:
-            # A repository that was renamed has another address: it is asked for at the next try.
-            self._forget(work.key)
-            metrics.failed(work.key, "git")
             return Failed(str(error))
         except (ForgeRefusedError, GitRefusedError, ObjectTooLargeError) as error:
             # A fresh token sees nothing for a moment, and names change (trap 14).

@@ -183,7 +183,7 @@ class Impacts:
         if not await self._serving.around.may_be_named(name, here, ()):
             return None
         try:
-            served = await self._serving.of(name.id)
+            served = await self._serving.of(name.id, name.full_name)
         except (NotServedError, ForgeMissingError):
             return None
         if not await self._serving.around.may_read(here, served.repository, None):

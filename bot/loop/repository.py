@@ -54,6 +54,7 @@ class ServedRepository:
         offload: Where its mirror is read.
         echoes: What was done last.
         shared_commits: Commits that several proposals share: looks at them go one by one.
+        asked: When the forge was asked last where it is, by the monotonic clock.
         unlabelled: Pull requests on which the forge refused our labels, and why: they do without
             while this process runs.
     """
@@ -72,6 +73,7 @@ class ServedRepository:
     clock: Clock
     offload: Offload
     echoes: Echoes = field(init=False)
+    asked: float = field(init=False)
     shared_commits: SharedCommits = field(default_factory=SharedCommits)
     unlabelled: Recent[int, str] = field(default_factory=lambda: Recent(MOST_BRANCHES))
     # Looks at one head take turns in this process: the second would only do what the first does.
@@ -84,6 +86,7 @@ class ServedRepository:
 
     def __post_init__(self) -> None:
         self.echoes = Echoes(self.clock)
+        self.asked = self.clock.monotonic()
 
     @property
     def id(self) -> RepositoryId:

@@ -41,6 +41,11 @@ MOST_SERVED = 1_000
 """Repositories that are ready at the same time; others are made ready again when they are woken."""
 
 
+NAME_KEPT = 900.0
+"""Seconds after which a repository is asked for again: what it is called now may be told to another
+replica, or to nobody, and git goes by names."""
+
+
 class NotServedError(Exception):
     """Nothing can be done in a repository until an event or a sweep tells that it changed.
 
@@ -119,9 +124,19 @@ class Serving:
         served = self._served.get(repository_id)
         return served is not None and served.lets_publishing_go_first()
 
-    async def of(self, repository_id: RepositoryId) -> ServedRepository:
-        """A repository that is served, asked for once."""
-        return self._served.get(repository_id) or await self.renewed(repository_id)
+    async def of(self, repository_id: RepositoryId, called: str = "") -> ServedRepository:
+        """A repository that is served, asked for once in `NAME_KEPT`.
+
+        Args:
+            repository_id: Which.
+            called: As the forge names it now; "" where nobody asked.
+        """
+        served = self._served.get(repository_id)
+        if served is None or called not in {"", served.repository.full_name}:
+            return await self.renewed(repository_id)
+        if self._clock.monotonic() - served.asked > NAME_KEPT:
+            return await self.renewed(repository_id)
+        return served
 
     async def renewed(
         self, repository_id: RepositoryId, installations: frozenset[int] = frozenset()
@@ -173,6 +188,7 @@ class Serving:
         async with self._entering.setdefault(repository.id, asyncio.Lock()):
             known = self._served.get(repository.id)
             if known is not None and known.repository == repository:
+                known.asked = self._clock.monotonic()
                 return known
             forge = self._forges.of(repository)
             mirror = self._mirrors.of(repository.id, repository.clone_url)

@@ -103,6 +103,7 @@ class Asking:
         found: ListedProposal | None = self._at(("pull", self._number, number))
         if found is None:
             raise not_found()
+        self._repository.named("read a pull request", self._repo.full_name)
         return found
 
     def _shown_pulls(self) -> list[ListedProposal]:

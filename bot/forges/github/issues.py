@@ -5,13 +5,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from bot.forges.github.calls import Calls
-from bot.forges.github.fields import is_us, person, time
+from bot.forges.github.fields import is_us, meant, person, time
 from bot.forges.github.http import JSONObject, graphql, pages
 from bot.forges.github.limits import Cost
 from bot.forges.port import (
     BotIdentity,
     ForgeMissingError,
     ForgeRefusedError,
+    ForgeRenamedError,
     Issue,
     IssueEdit,
 )
@@ -22,12 +23,18 @@ class Issues(Calls):
     """Issues of one repository."""
 
     async def issue(self, number: int) -> Issue:
-        """One issue; a pull request is none."""
+        """One issue; a pull request is none, and one that was transferred is another repository's.
+
+        GitHub leads on to where that is now, with the number that it has there.
+        """
         wanted = "read an issue"
         data = await self._get(wanted, f"/issues/{number}")
         if "pull_request" in data:
             raise ForgeMissingError(wanted, f"#{number} is a pull request")
-        return _issue(data, await self._app.identity())
+        try:
+            return self._issue(wanted, data, await self._app.identity())
+        except ForgeRenamedError as error:
+            raise ForgeMissingError(wanted, error.reason) from error
 
     async def own_issues(self) -> tuple[Issue, ...]:
         """Every issue that we opened, or an App that we replace, oldest first.
@@ -54,9 +61,15 @@ class Issues(Calls):
 
     async def _issues_of(self, login: str, me: BotIdentity) -> dict[int, Issue]:
         order = {"state": "all", "sort": "created", "direction": "asc", "creator": login}
-        listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
-        found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+        wanted = "list its issues"
+        listed = pages(self._pool, wanted, f"{self._path}/issues", **order)
+        issues = [data async for data in listed if "pull_request" not in data]
+        found = [self._issue(wanted, data, me) for data in issues]
         return {issue.number: issue for issue in found}
+
+    def _issue(self, wanted: str, data: JSONObject, me: BotIdentity) -> Issue:
+        self._repository.named(wanted, str(data["repository_url"]).partition("/repos/")[2])
+        return _issue(data, me)
 
     async def open_issue(self, title: str, body: str) -> int:
         """Open an issue."""
@@ -78,7 +91,9 @@ class Issues(Calls):
         asked = {"owner": owner, "name": name, "number": number}
         wanted = "read who edited an issue"
         told = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, _EDITS, asked)
-        issue = (told["repository"] or {}).get("issue") or {}
+        there = told["repository"] or {}
+        meant(wanted, there, self._repository)
+        issue = there.get("issue") or {}
         first, last = (
             Counter(_edit(node) for node in (issue.get(end) or {"nodes": ()})["nodes"] if node)
             for end in ("first", "last")
@@ -101,6 +116,7 @@ class Issues(Calls):
 _EDITS = """
 query Edits($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
+    databaseId
     issue(number: $number) {
       first: userContentEdits(first: 50) { nodes { ...edit } }
       last: userContentEdits(last: 50) { nodes { ...edit } }

@@ -8,6 +8,7 @@ inside (docs/design.md, "Merge failures").
 
 import re
 
+from bot.forges.github.fields import meant
 from bot.forges.github.http import (
     Clients,
     GitHubAnswer,
@@ -17,7 +18,7 @@ from bot.forges.github.http import (
     failure,
     graphql,
 )
-from bot.forges.port import ForgeBusyError, MergeQueue, MergeResult, QueueEntry
+from bot.forges.port import ForgeBusyError, MergeQueue, MergeResult, QueueEntry, Repository
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.names import Sha, branch_ref
 
@@ -141,14 +142,14 @@ def dequeue(pool: Clients, node: str) -> None:
             raise
 
 
-def read_queue(pool: Clients, full_name: str, base_ref: str) -> MergeQueue | None:
+def read_queue(pool: Clients, repository: Repository, base_ref: str) -> MergeQueue | None:
     """Read the merge queue of a branch to its end; for threads.
 
     Raises:
         ForgeBusyError: Trying again may help.
         ForgeRefusedError: An operator must act.
     """
-    owner, _, name = full_name.partition("/")
+    owner, _, name = repository.full_name.partition("/")
     asked: JSONObject = {
         "owner": owner,
         "name": name,
@@ -158,8 +159,9 @@ def read_queue(pool: Clients, full_name: str, base_ref: str) -> MergeQueue | Non
     }
     wanted, bases, found = "read the merge queue", set[str](), list[JSONObject]()
     while True:
-        repository = graphql(pool, wanted, QUEUE, asked)["repository"] or {}
-        queue, base = repository.get("mergeQueue"), repository.get("ref")
+        there = graphql(pool, wanted, QUEUE, asked)["repository"] or {}
+        meant(wanted, there, repository)
+        queue, base = there.get("mergeQueue"), there.get("ref")
         if not queue or not base:
             return None
         bases.add(str(base["target"]["oid"]))
@@ -188,6 +190,7 @@ def _entry(data: JSONObject) -> QueueEntry:
 QUEUE = """
 query Queue($owner: String!, $name: String!, $ref: String!, $branch: String!, $after: String) {
   repository(owner: $owner, name: $name) {
+    databaseId
     ref(qualifiedName: $ref) { target { oid } }
     mergeQueue(branch: $branch) {
       entries(first: 100, after: $after) {

@@ -253,8 +253,8 @@ class PullRequests(Calls):
 
     async def merge_queue(self, base_ref: str) -> MergeQueue | None:
         """REST has no merge queue."""
-        said, name = "read the merge queue", self._repository.full_name
-        return await self._pool.run(Cost.QUERY, said, merging.read_queue, name, base_ref)
+        said, there = "read the merge queue", self._repository
+        return await self._pool.run(Cost.QUERY, said, merging.read_queue, there, base_ref)
 
     async def dequeue(self, number: int) -> None:
         """REST has no merge queue."""
@@ -267,6 +267,7 @@ class PullRequests(Calls):
 
     def _pull(self, data: JSONObject) -> ListedProposal:
         """A pull request as REST shows it; its id for GraphQL, which never changes, is kept."""
+        self._repository.named("read a pull request", str(data["base"]["repo"]["full_name"]))
         number = int(data["number"])
         self._nodes.pop(number, None)
         self._nodes[number] = str(data["node_id"])

@@ -31,16 +31,21 @@ class Issues(Calls):
         """One issue."""
         wanted = "read an issue"
         _check(wanted, number)
-        return _issue(await self._get(wanted, place(number)), await self._access.identity())
+        return self._issue(await self._get(wanted, place(number)), await self._access.identity())
 
     async def own_issues(self) -> tuple[Issue, ...]:
         """Every issue that we opened, oldest first."""
         me = await self._access.identity()
         query = {"author_id": me.account, "scope": "all", "state": "all", "sort": "asc"}
         listed = self._list("list its issues", "/issues", query)
-        found = [_issue(data, me) async for data in listed]
+        found = [self._issue(data, me) async for data in listed]
         ours = (issue for issue in found if issue.ours)
         return tuple(sorted(ours, key=lambda issue: -issue.number))
+
+    def _issue(self, data: JSONObject, me: BotIdentity) -> Issue:
+        called = str(data["references"]["full"]).rpartition("#")[0]
+        self._repository.named("read an issue", called)
+        return _issue(data, me)
 
     async def open_issue(self, title: str, body: str) -> int:
         """Open an issue."""

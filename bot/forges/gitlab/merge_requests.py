@@ -249,6 +249,8 @@ class MergeRequests(Calls):
         return tuple([self._keep(data, me) async for data in listed])
 
     def _keep(self, data: JSONObject, me: BotIdentity) -> ListedProposal:
+        called = str(data["references"]["full"]).rpartition("!")[0]
+        self._repository.named("read a merge request", called)
         found = listed(data, me)
         queued = bool(data.get("merge_when_pipeline_succeeds"))
         self._shown.pop(found.number, None)

@@ -84,7 +84,7 @@ async def test_rules_of_a_repository_whose_forge_refuses_stop_no_other_ones(
     async def rules(_: Any) -> tuple[Sha, str]:
         return TIP, "rules"
 
-    async def of(number: RepositoryId) -> Any:
+    async def of(number: RepositoryId, _called: str) -> Any:
         fetcher = SimpleNamespace(fetch=always)
         repository = SimpleNamespace(default_branch="main")
         looker = SimpleNamespace(fetcher=fetcher)

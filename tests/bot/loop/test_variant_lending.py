@@ -26,7 +26,7 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
 
     async def named(_forge: str, names: list[str]) -> tuple[Any, ...]:
         asked[0] += 1
-        there = SimpleNamespace(id=2, default_branch="main")
+        there = SimpleNamespace(id=2, full_name="acme/other", default_branch="main")
         return (there,) if names == ["acme/inventory"] else ()
 
     async def may_read(_found: Any, _into: Any, _caller: None) -> bool:
@@ -42,7 +42,7 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
         looker=SimpleNamespace(fetcher=SimpleNamespace(fetch=fetch)),
     )
 
-    async def of(_number: int) -> Any:
+    async def of(_number: int, _called: str = "") -> Any:
         return state.get("anew", other)
 
     serving: Any = SimpleNamespace(around=SimpleNamespace(named=named, may_read=may_read), of=of)

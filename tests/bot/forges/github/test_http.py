@@ -28,6 +28,7 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
+    ForgeRenamedError,
     MergeResult,
     Repository,
     Tagged,
@@ -181,13 +182,8 @@ async def test_an_issue_of_somebody_else_is_not_the_bots_whatever_the_forge_list
 ) -> None:
     """The short-cut trusts the filter: a copied record makes anybody's issue the dashboard."""
     users = [{"id": number, "login": "robot", "type": "User"} for number in (7, 8)]
-    wire.gives(
-        200,
-        [
-            {"number": n, "title": "t", "body": "b", "user": user, "state": "open"}
-            for n, user in enumerate(users, 1)
-        ],
-    )
+    issue = {"title": "t", "body": "b", "state": "open", "repository_url": REPOSITORY_URL}
+    wire.gives(200, [issue | {"number": n, "user": user} for n, user in enumerate(users, 1)])
     user = UserClients("https://forge.example", "token")
     user.machine = BotIdentity("robot", "robot@example.com", 7)
     forge = GitHub(user, REPOSITORY, wire.pool)
@@ -264,6 +260,7 @@ REPOSITORY = Repository(
     installation=3,
     installed_at=WHEN,
 )
+REPOSITORY_URL = "https://forge.example/repos/acme/blueprints"
 TAG = AnnotatedTag(
     name="net/core/v1",
     target=Sha("c" * 40),
@@ -368,7 +365,7 @@ async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) ->
                 "draft": False,
                 "state": "closed",
                 "head": {"sha": "a" * 40, "ref": "topic", "repo": None},
-                "base": {"ref": "main", "repo": {"private": False}},
+                "base": {"ref": "main", "repo": {"private": False, "full_name": "acme/blueprints"}},
                 "merge_commit_sha": "b" * 40,
                 "merged_at": f"2026-11-21T{hour:02}:00:00Z" if hour % 2 else None,
                 "updated_at": f"2026-11-21T{hour:02}:00:00Z",
@@ -488,3 +485,31 @@ def test_a_flood_of_statuses_hides_no_failure(wire: Wire, flooded: int) -> None:
     unread = {context for context, app in found if app == UNREAD}
     assert ("scan" in unread) or unread == {UNREAD}
     assert {found[context, UNREAD] for context in unread} == {CheckState.UNKNOWN}
+
+
+async def test_what_another_repository_says_is_not_what_this_one_says(wire: Wire) -> None:
+    """The short-cut follows wherever a name or a number leads by now. Somebody transfers the
+    dashboard issue: the bot writes into issue 1 here what it would write into issue 1 there."""
+    user = {"id": 7, "login": "robot", "type": "User"}
+    issue = {"number": 1, "title": "t", "body": "b", "state": "open", "user": user}
+    elsewhere = issue | {"repository_url": REPOSITORY_URL.replace("blueprints", "other")}
+    other = {"data": {"repository": {"databaseId": 2, "issue": None, "mergeQueue": None}}}
+    identity = UserClients("https://forge.example", "token")
+    identity.machine = BotIdentity("robot", "robot@example.com", 7)
+    forge = GitHub(identity, REPOSITORY, wire.pool)
+
+    def says(told: object) -> None:
+        wire.answers.clear()
+        wire.gives(200, told)
+
+    says(elsewhere)
+    with pytest.raises(ForgeMissingError):
+        await forge.issue(5)
+    says([elsewhere])
+    with pytest.raises(ForgeRenamedError):
+        await forge.own_issues()
+    says(other)
+    with pytest.raises(ForgeRenamedError):
+        await forge.issue_edits(1, WHEN)
+    with pytest.raises(ForgeRenamedError):
+        await forge.merge_queue("main")

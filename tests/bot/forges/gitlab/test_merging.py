@@ -55,6 +55,7 @@ def mr(**more: Any) -> dict[str, Any]:
     moment = "2026-11-21T10:00:00.000Z"
     found: dict[str, Any] = {
         "iid": 3,
+        "references": {"full": "acme/pkg!3"},
         "title": "A",
         "author": ANN,
         "draft": False,
