@@ -880,6 +880,11 @@ class Repository:
         if full_name.lower() != self.full_name.lower():
             raise ForgeRenamedError(wanted, f"{self.full_name} is called {full_name} by now")
 
+    def meant(self, wanted: str, number: int) -> None:
+        """Hold the number of what a forge found by its name against its own; raises likewise."""
+        if number != self.id.number:
+            raise ForgeRenamedError(wanted, f"{self.full_name} is another repository by now")
+
     @property
     def host(self) -> str:
         """Host of its forge, by the address that git is told, such as "github.com"."""

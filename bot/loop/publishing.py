@@ -60,7 +60,8 @@ class Publishing:
         Raises:
             SomeFailedError: Some were not published.
         """
-        served = await self._serving.of(key.repository)
+        # As the forge has it now: what is published is judged by the rules of its default branch.
+        served = await self._serving.renewed(key.repository)
         wait: float | None = None
         failed: dict[int, Exception] = {}
         since = served.clock.monotonic()

@@ -1,13 +1,15 @@
-"""Whoever takes over the name of a repository says nothing of it."""
+"""Whoever takes over the name of a repository, or of its default branch, sets no rules by that."""
 
 import pytest
 
-from tests.stories.world import CONFIG, World, package
+from tests.stories.world import CONFIG, World, package, seconds_pass
 
 BRANCH = "drafts/net/core/first"
+NOBODY_APPROVES = {".porchbot.yaml": CONFIG.replace("require: 1", "require: 0")}
+
+pytestmark = pytest.mark.both_forges
 
 
-@pytest.mark.both_forges
 def test_whoever_takes_over_the_name_of_a_repository_gives_it_no_rules(play: World) -> None:
     """The short-cut asks the forge by the number and git by the name of an hour ago: what somebody
     made at that name has rules by which nobody has to approve, and the proposal is merged."""
@@ -21,7 +23,7 @@ def test_whoever_takes_over_the_name_of_a_repository_gives_it_no_rules(play: Wor
         state.add_member(taken, play.caller, "maintain")
     else:
         state.install(play.app, renamed, taken)
-    play.author.pushes("main", {".porchbot.yaml": CONFIG.replace("require: 1", "require: 0")})
+    play.author.pushes("main", NOBODY_APPROVES)
 
     play.wake(f"{play.name}:{renamed.id}:proposal:{renamed.id}:{BRANCH}")
     play.rests()
@@ -33,3 +35,29 @@ def test_whoever_takes_over_the_name_of_a_repository_gives_it_no_rules(play: Wor
     assert "refs/tags/net/core/v1" in renamed.refs
     assert "refs/tags/net/core/v1" not in taken.refs
     assert play.failing() == []
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_whoever_makes_the_former_default_branch_anew_publishes_nothing_from_it(
+    play: World, by_hand: bool
+) -> None:
+    """The short-cut takes the rules from the default branch of an hour ago: its name is free, and
+    whoever may push sets rules there by which nobody has to approve."""
+    play.owner.pushes("trunk", {"notes.md": "Here it goes on.\n"})
+    play.rests()
+    play.forge.faults.hooks.drop("*", None)
+    play.forge.state.admin.edit(play.repository, default_branch="trunk")
+    play.owner.deletes("heads/main")
+    play.author.pushes("main", NOBODY_APPROVES, base="trunk")
+    play.author.pushes(BRANCH, package("net/core"))
+    number = play.author.opens(BRANCH).number
+    seconds_pass(play.forge, 5)
+    if by_hand:
+        play.owner.merges(number)
+
+    here = f"{play.name}:{play.repository.id}"
+    play.wake(f"{here}:base:main" if by_hand else f"{here}:proposal:{play.repository.id}:{BRANCH}")
+    play.rests()
+
+    assert play.author.pull(number).merged is by_hand
+    assert play.author.tags() == {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.forges.port import BotIdentity, ForgeRenamedError, Repository
+from bot.forges.port import BotIdentity
 from lifecycle.access import Person
 
 
@@ -32,18 +32,3 @@ def is_us(data: Mapping[str, Any] | None, me: BotIdentity | None) -> bool:
         return False
     number, login = int(data.get("id") or 0), str(data.get("login", ""))
     return me.is_us(number, login, app=data.get("type") == "Bot")
-
-
-def meant(wanted: str, found: Mapping[str, Any], repository: Repository) -> None:
-    """Hold what GraphQL found by a repository's name against its number.
-
-    Args:
-        wanted: What was asked for.
-        found: The repository, with its `databaseId`; empty where there is none.
-        repository: The one that was meant.
-
-    Raises:
-        ForgeRenamedError: It is another one.
-    """
-    if found and found["databaseId"] != repository.id.number:
-        raise ForgeRenamedError(wanted, f"{repository.full_name} is another repository by now")

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from bot.forges.github.calls import Calls
-from bot.forges.github.fields import is_us, meant, person, time
+from bot.forges.github.fields import is_us, person, time
 from bot.forges.github.http import JSONObject, graphql, pages
 from bot.forges.github.limits import Cost
 from bot.forges.port import (
@@ -91,8 +91,8 @@ class Issues(Calls):
         asked = {"owner": owner, "name": name, "number": number}
         wanted = "read who edited an issue"
         told = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, _EDITS, asked)
-        there = told["repository"] or {}
-        meant(wanted, there, self._repository)
+        there = told["repository"] or {"databaseId": self._repository.id.number}
+        self._repository.meant(wanted, int(there["databaseId"]))
         issue = there.get("issue") or {}
         first, last = (
             Counter(_edit(node) for node in (issue.get(end) or {"nodes": ()})["nodes"] if node)

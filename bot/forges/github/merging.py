@@ -8,7 +8,6 @@ inside (docs/design.md, "Merge failures").
 
 import re
 
-from bot.forges.github.fields import meant
 from bot.forges.github.http import (
     Clients,
     GitHubAnswer,
@@ -159,8 +158,10 @@ def read_queue(pool: Clients, repository: Repository, base_ref: str) -> MergeQue
     }
     wanted, bases, found = "read the merge queue", set[str](), list[JSONObject]()
     while True:
-        there = graphql(pool, wanted, QUEUE, asked)["repository"] or {}
-        meant(wanted, there, repository)
+        there = graphql(pool, wanted, QUEUE, asked)["repository"]
+        if not there:
+            return None
+        repository.meant(wanted, int(there["databaseId"]))
         queue, base = there.get("mergeQueue"), there.get("ref")
         if not queue or not base:
             return None

@@ -489,7 +489,7 @@ def test_a_flood_of_statuses_hides_no_failure(wire: Wire, flooded: int) -> None:
 
 async def test_what_another_repository_says_is_not_what_this_one_says(wire: Wire) -> None:
     """The short-cut follows wherever a name or a number leads by now. Somebody transfers the
-    dashboard issue: the bot writes into issue 1 here what it would write into issue 1 there."""
+    dashboard issue: the bot overwrites whatever has the number here that it has there."""
     user = {"id": 7, "login": "robot", "type": "User"}
     issue = {"number": 1, "title": "t", "body": "b", "state": "open", "user": user}
     elsewhere = issue | {"repository_url": REPOSITORY_URL.replace("blueprints", "other")}
