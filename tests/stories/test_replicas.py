@@ -14,7 +14,7 @@ from tests.stories.world import package
 
 pytestmark = pytest.mark.real_parts
 
-BRANCH = "drafts/net/core/v1"
+BRANCH = "topic"
 KEY = "SELECT key FROM work WHERE key LIKE '%proposal%'"
 
 
@@ -88,7 +88,7 @@ def while_one_writes(play: RealWorld, call: str, there: Callable[[], object]) ->
 
 def test_two_bots_at_one_key_answer_once(play: RealWorld, twin: RealWorld) -> None:
     """Fails when what was said last is known to the process alone: both answer the command."""
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     before = len(comments(play, number))
     mark = play.forge.faults.mark()
     twin.start_bot()
@@ -110,7 +110,7 @@ def test_two_bots_at_one_key_answer_once(play: RealWorld, twin: RealWorld) -> No
 def test_two_bots_at_one_head_make_each_check_once(play: RealWorld, twin: RealWorld) -> None:
     """The same for check runs: the forge makes a second one of the same name."""
     twin.start_bot()
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     taken = while_one_writes(play, CHECK, lambda: max(runs(play, number).values(), default=0) > 1)
 
     head = play.author.pushes(BRANCH, {"net/core/words.md": "More.\n"})
@@ -136,7 +136,7 @@ def lose_the_answer(play: RealWorld) -> None:
 
 def test_an_answer_that_got_lost_is_not_said_again(play: RealWorld) -> None:
     """Fails when a look repeats what failed and does not show: the forge has done it."""
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     before, mark = len(comments(play, number)), play.forge.faults.mark()
     lose_the_answer(play)
     came = given_way(play)
@@ -151,7 +151,7 @@ def test_an_answer_that_got_lost_is_not_said_again(play: RealWorld) -> None:
 
 def test_an_answer_that_is_there_twice_is_removed_once(play: RealWorld) -> None:
     """Fails when doubles stay, or when the removed one counts as deleted by somebody."""
-    number = play.proposes(BRANCH, package("net/core"))
+    number = play.opens(BRANCH, package("net/core"))
     before = len(comments(play, number))
     lose_the_answer(play)
     play.approver.says(number, "/why")

@@ -71,13 +71,13 @@ def test_on_a_pull_request_of_either_forge(
     machines read, behind the answer, which at GitLab has a seal as well; writing the comment first:
     a mistake stands in the conversation.
     """
-    number = play.proposes("drafts/net/core/w", package("net/core"))
+    number = play.opens("topic", package("net/core"))
     repo = ("--repository", "acme/blueprints")
     on = (*repo, "--on", str(number))
     done = runs(play, monkeypatch, "author", "set", *on, "data.size=5")
     assert done.exit_code == 0, done.output
     assert "Committed to this branch: Set data.size to 5 in net/core." in done.output
-    assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
+    assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "topic")
     assert "<!--" not in done.output
     moved = runs(play, monkeypatch, "author", "rebase", *on, "onto", "net/edge@v1")
     assert "rebase refused: " in moved.output
