@@ -99,6 +99,7 @@ def runner(
     Certificates are reloaded when their files change. On SIGTERM or SIGINT, the health service
     reports it, new calls are refused, and running calls have 5 seconds to finish.
     """
+    form = _form(file)  # read before anything is imported: what is not there is told at once
     with importing():
         from bot import tracing
         from bot.traced_runner import TracedRunner
@@ -107,7 +108,7 @@ def runner(
 
     serving = serve(
         listen,
-        _settings(file, allow, max_message),
+        _settings(form, str(file or ""), allow, max_message),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
         metrics_address=metrics,
         wrap=TracedRunner,
@@ -120,17 +121,21 @@ def runner(
         raise click.ClickException(str(error)) from error
 
 
+def _form(file: Path | None) -> bytes:
+    try:
+        return file.read_bytes() if file else b""
+    except OSError as error:
+        raise click.ClickException(f"--config {file}: {error.strerror}") from error
+
+
 def _settings(
-    file: Path | None, allow: tuple[str, ...], max_message: int | None
+    form: bytes, name: str, allow: tuple[str, ...], max_message: int | None
 ) -> "RunnerSettings":
     from cadlib.forms import FormError
     from fnrunner import settings
 
     try:
-        found = settings.read(file.read_bytes() if file else b"", str(file or ""))
-        return found.overridden(allow=allow, message_bytes=max_message)
-    except OSError as error:
-        raise click.ClickException(f"--config {file}: {error.strerror}") from error
+        return settings.read(form, name).overridden(allow=allow, message_bytes=max_message)
     except FormError as error:
         raise click.ClickException(str(error)) from error
 
