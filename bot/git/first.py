@@ -9,6 +9,7 @@ import atexit
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,48 @@ _GLANCE: Final = 0.1
 """Seconds to see whether one has ended: without any, Python looks at nothing."""
 
 _turns = threading.BoundedSemaphore(MOST)
-_going: set[subprocess.Popen[bytes]] = set()
+_giving_back = threading.Lock()
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """One that goes on.
+
+    Attributes:
+        process: Its git.
+        until: When it is ended, by the monotonic clock.
+        at_end: To be called then.
+    """
+
+    process: subprocess.Popen[bytes]
+    until: float
+    at_end: Callable[[], None] | None = None
+
+    def give_back(self) -> None:
+        """Leave it to others, once."""
+        with _giving_back:
+            if self not in _going:
+                return
+            _going.discard(self)
+        _turns.release()
+        if self.at_end is not None:
+            self.at_end()
+
+
+_going: set[_Turn] = set()
+
+
+def give_back(now: float) -> None:
+    """Have the turns of those given back that are over, whether or not anybody asks for them again.
+
+    Args:
+        now: By the monotonic clock.
+    """
+    for turn in list(_going):
+        if now >= turn.until:
+            turn.process.kill()
+        if now >= turn.until or turn.process.poll() is not None:
+            turn.give_back()
 
 
 class FirstFetch:
@@ -42,10 +84,8 @@ class FirstFetch:
         self._folder = folder
         self._clock = clock
         self._patience = patience
-        self._process: subprocess.Popen[bytes] | None = None
-        self._until = 0.0
+        self._turn: _Turn | None = None
         self._rests_until = 0.0
-        self._at_end: Callable[[], None] | None = None
 
     def run(
         self, arguments: Sequence[str], env: Mapping[str, str], memory: int
@@ -72,11 +112,12 @@ class FirstFetch:
         try:
             return _ended(process, self._patience)
         except subprocess.TimeoutExpired as error:
+            give_back(self._clock.monotonic())
             if begun < self._rests_until or not _turns.acquire(blocking=False):
                 self._kill(process)
                 raise GitSlowError(f"git took longer than {self._patience:g} s") from error
-            self._process, self._until = process, begun + LONGEST
-            _going.add(process)
+            self._turn = _Turn(process, begun + LONGEST)
+            _going.add(self._turn)
             raise GitSlowError("the first fetch takes long, and goes on") from error
         except BaseException:
             self._kill(process)
@@ -84,10 +125,11 @@ class FirstFetch:
 
     def lasts(self, at_end: Callable[[], None]) -> None:
         """Call this at the end of the one that goes on; now where none does."""
-        if self._process is None:
-            at_end()
-        else:
-            self._at_end = at_end
+        with _giving_back:
+            if self._turn in _going:
+                self._turn.at_end = at_end
+                return
+        at_end()
 
     def ended(self) -> subprocess.CompletedProcess[str] | None:
         """How the one that went on has ended; None where none did.
@@ -95,31 +137,28 @@ class FirstFetch:
         Raises:
             GitSlowError: It still goes on, or has gone on for too long.
         """
-        if self._process is None:
+        if self._turn is None:
             return None
+        now, until = self._clock.monotonic(), self._turn.until
         try:
-            done = _ended(self._process, _GLANCE)
+            done = _ended(self._turn.process, _GLANCE)
         except subprocess.TimeoutExpired as error:
-            now = self._clock.monotonic()
-            if now < self._until:
+            if now < until:
                 raise GitSlowError("the first fetch takes long, and goes on") from error
-            self.end()
-            self._rests_until = now + LONGEST
-            raise GitSlowError(f"the first fetch took longer than {LONGEST:g} s") from error
+            done = None
         self.end()
+        if done is None or (done.returncode and now >= until):
+            self._rests_until = now + LONGEST
+            raise GitSlowError(f"the first fetch took longer than {LONGEST:g} s")
         return done
 
     def end(self) -> None:
         """End the one that goes on, if any."""
-        if self._process is None:
+        if self._turn is None:
             return
-        self._kill(self._process)
-        _going.discard(self._process)
-        self._process = None
-        _turns.release()
-        if self._at_end is not None:
-            self._at_end()
-            self._at_end = None
+        self._kill(self._turn.process)
+        self._turn.give_back()
+        self._turn = None
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         """End a git, let go of what it was read through, and remove what it left."""
@@ -140,8 +179,8 @@ def _ended(process: subprocess.Popen[bytes], seconds: float) -> subprocess.Compl
 
 def _end_all() -> None:
     """None outlives the bot: the next one takes over the folder."""
-    for process in list(_going):
-        process.kill()
+    for turn in list(_going):
+        turn.process.kill()
 
 
 atexit.register(_end_all)

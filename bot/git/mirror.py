@@ -28,7 +28,7 @@ from bot.clock import SYSTEM, Clock
 from bot.git import packs, upkeep
 from bot.git import refs as git_refs
 from bot.git.caches import MirrorCaches
-from bot.git.first import FirstFetch
+from bot.git.first import FirstFetch, give_back
 from bot.git.history import DiskHistory
 from bot.git.port import (
     EVERYTHING,
@@ -431,6 +431,7 @@ class DiskMirror:
             if not done.returncode or not took_too_much_memory(done.stderr):
                 return done
             upkeep.clear(self.folder)
+        give_back(self._clock.monotonic())
         if not _ONE_LARGE.acquire(timeout=self._patience):
             raise GitBusyError("another large fetch goes on")
         memory = self._large_memory

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.both_forges
 
 
 def test_whoever_takes_over_the_name_of_a_repository_gives_it_no_rules(play: World) -> None:
-    """The short-cut asks the forge by the number and git by the name of an hour ago: the checks tell
+    """The short-cut asks the forge by the number and git by the name of an hour ago: checks tell
     what holds by the rules of what somebody made at that name, and may be green by them."""
     number = play.proposes(BRANCH, package("net/core"))
     play.owner.says(number, "/hold")

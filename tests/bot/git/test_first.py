@@ -138,6 +138,35 @@ def test_it_has_an_end_and_leaves_its_turn_to_others(
         mirror.first.end()
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_repository_that_nobody_asks_for_any_more_keeps_no_turn(
+    slow: Slow, tmp_path: Path, clock: ManualClock, ends: bool
+) -> None:
+    """The short-cut gives a turn back at the next look: somebody has two large repositories served
+    and takes the bot out of them, and until it is restarted no other large one is ever fetched."""
+    mirrors = [
+        DiskMirror(tmp_path / f"{n}.git", slow.remote.url, clock, patience=PATIENCE)
+        for n in range(first.MOST + 1)
+    ]
+    for mirror in mirrors:
+        with pytest.raises(GitSlowError):
+            mirror.fetch(TOKEN)
+    if ends:
+        slow.goes.set()
+        for going in list(first._going):
+            going.process.wait()
+        slow.goes.clear()
+    else:
+        clock.seconds += first.LONGEST
+
+    with pytest.raises(GitSlowError, match="the first fetch takes long, and goes on"):
+        mirrors[-1].fetch(TOKEN)
+
+    slow.goes.set()
+    for mirror in mirrors:
+        mirror.first.end()
+
+
 def test_who_gets_another_address_meanwhile_goes_on(
     slow: Slow, tmp_path: Path, clock: ManualClock
 ) -> None:
@@ -175,9 +204,9 @@ def test_one_that_needs_more_memory_goes_on_with_that(
     with pytest.raises(GitSlowError, match="goes on"):
         large.fetch(TOKEN)
     slow.goes.set()
-    going = large.first._process
+    going = large.first._turn
     assert going is not None
-    going.wait(30)
+    going.process.wait(30)
     slow.goes.clear()
     with pytest.raises(GitSlowError, match="goes on"):
         large.fetch(TOKEN)
