@@ -75,7 +75,7 @@ async def test_a_forge_that_is_slow_holds_up_no_other() -> None:
         here.set()
         return Settled()
 
-    working = asyncio.create_task(Worker(store, look, "one").run(2, forges=2))
+    working = asyncio.create_task(Worker(store, look, "one", grace=0).run(2, forges=2))
     while at_once < 3:
         await asyncio.sleep(0)
     await store.queue.wake(PullKey(on_github(1), 1))
@@ -126,7 +126,7 @@ async def test_an_idle_repository_is_looked_at_while_a_busy_one_fills_the_rest()
     """The short-cut takes fairly, and has every slot filled by looks that take long: nobody's turn
     comes until one of them ends."""
     store, looks = MemoryStore(), Looks()
-    worker = Worker(store, looks, "one")
+    worker = Worker(store, looks, "one", grace=0)
     await store.queue.wake_all({PullKey(BUSY, number): NOTHING for number in range(500)})
     running = asyncio.create_task(worker.run(4))
     try:
@@ -173,7 +173,7 @@ async def test_who_comes_after_a_pause_stands_before_many_busy_ones() -> None:
     """Fails when the oldest key of those that run nothing goes first: thirty busy repositories
     whose keys are older are then all in front."""
     store, looks = MemoryStore(), Looks()
-    worker = Worker(store, looks, "one")
+    worker = Worker(store, looks, "one", grace=0)
     for number in range(20):
         await store.queue.wake_all({PullKey(on_github(n), number): NOTHING for n in range(1, 31)})
     running = asyncio.create_task(worker.run(4))
