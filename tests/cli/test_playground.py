@@ -348,7 +348,7 @@ def test_a_bot_that_is_not_ready_in_time_is_told_with_the_end_of_its_log(
     monkeypatch.setattr(playground_module, "sandboxes", lambda *_: [_NoForge()])
     monkeypatch.setattr(playground_module, "EmbeddedPostgres", _NoDatabase)
     monkeypatch.setattr(playground_module, "_answers", never)
-    monkeypatch.setattr(playground_module, "START_LIMIT", 5)
+    monkeypatch.setattr(playground_module, "START_LIMIT", 1)
     monkeypatch.setattr(sys, "executable", os.fspath(program))
     monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: os.fspath(folder))
 
@@ -356,7 +356,7 @@ def test_a_bot_that_is_not_ready_in_time_is_told_with_the_end_of_its_log(
         pass
 
     assert str(told.value) == (
-        "bot 1 was not ready within 5 s (the database is still starting). Try again when the"
+        "bot 1 was not ready within 1 s (the database is still starting). Try again when the"
         " machine has less to do"
     )
     assert not folder.exists()
