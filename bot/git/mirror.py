@@ -136,6 +136,7 @@ class DiskMirror:
         self._patience = patience
         self.first = first or FirstFetch(folder, clock, patience)
         self._is_large = False
+        self._too_large: dict[str, Sha] = {}  # branches that were tried alone, and where they were
 
     def fetch(
         self,
@@ -180,9 +181,15 @@ class DiskMirror:
                 self._remove()
             refs = None if self._news(heads, places) else self._unchanged(credentials, places)
             if refs is None:
+                if HEADS in asked and self._too_large:
+                    self._fetch_each(credentials, places, tried=False)
+                    return
                 try:
                     refs = self._fetch_and_list(credentials, places)
                 except ObjectTooLargeError:
+                    if HEADS in asked:
+                        self._fetch_each(credentials, places, tried=True)
+                        return
                     if set(places) == set(asked):
                         raise
                     # It may be what others asked for: they ask for that by themselves.
@@ -190,6 +197,49 @@ class DiskMirror:
                     refs = self._fetch_and_list(credentials, places)
             self._seen.keep(begun, places, refs)
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
+
+    def _fetch_each(self, credentials: str, places: Sequence[str], *, tried: bool) -> None:
+        """Fetch all branches but those that are too large by themselves, which stay as they were.
+
+        Nothing is kept of what was seen: a look at one of them asks for it anew, and is told.
+
+        Args:
+            credentials: As `fetch` has them.
+            places: What to fetch, all branches among it.
+            tried: All of it was too large together just now.
+
+        Raises:
+            ObjectTooLargeError: The rest of the places is too large as well, or every branch is.
+        """
+        there = self._remote.at(credentials, [HEADS])
+        if there is None:
+            raise GitBusyError("the branches of the forge cannot be listed")
+        self._seen.clear()
+        if rest := [place for place in places if place != HEADS]:
+            self._fetch_refs(credentials, rest)
+        here = {ref: sha for ref, (sha, _) in git_refs.listed(self.folder, [HEADS]).items()}
+        gone = "".join(f"delete {ref}\n" for ref in here.keys() - there.keys())
+        with self._seen.changing():
+            run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
+        known = self._too_large.items() & there.items()
+        self._too_large = dict(known)
+        parts = [([ref for ref, _ in there.items() - here.items() - known], tried)]
+        while parts:
+            part, is_large = parts.pop()
+            try:
+                if part and not is_large:
+                    self._fetch_refs(credentials, part)
+            except ObjectTooLargeError:
+                is_large = True
+            if is_large and len(part) > 1:
+                half = len(part) // 2
+                parts += [(part[:half], False), (part[half:], False)]
+            elif is_large:
+                self._too_large |= {ref: there[ref] for ref in part}
+        if there and self._too_large.keys() == there.keys():
+            raise ObjectTooLargeError(large_push(self._large_memory))
+        os.utime(self.folder)
+        log.warning("branches are too large to be fetched", branches=sorted(self._too_large))
 
     def _news(self, heads: Collection[str], places: Sequence[str]) -> bool:
         """Whether one of these commits is none of the refs at places, as they are here."""

@@ -3,7 +3,7 @@
 import hashlib
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 
 from bot.git import mirror, upkeep
 from bot.git.mirror import LARGE_MEMORY, DiskMirror, large_memory
-from bot.git.port import ObjectTooLargeError, Scope
+from bot.git.port import BRANCHES, ObjectTooLargeError, Scope
 from bot.git.process import MOST_MEMORY, SAFE, environment, run, took_too_much_memory
 from bot.upstream import bounded
 from bot.upstream.bounded import GitCallLimits, TooMuchError
@@ -150,6 +150,50 @@ def test_a_branch_that_is_too_large_keeps_back_who_asked_for_it_alone(
         assert git.ref(Ref("refs/heads/small")) == small
     with pytest.raises(ObjectTooLargeError, match="more than 20 MiB"):
         shared.fetch(TOKEN, scope=Scope(frozenset({"main", "large"})))
+
+
+def test_a_sweep_goes_without_a_branch_that_is_too_large(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts: all branches fail while there is one such; it is tried at each sweep; a look at
+    it is told that it is not there."""
+    monkeypatch.setattr(mirror, "MOST_MEMORY", 20 * MIB)
+    monkeypatch.setitem(SAFE, "core.bigFileThreshold", "512m")
+    base = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    remote.commit({"a": b"0"}, base, ref="refs/heads/old")
+    swept = DiskMirror(tmp_path / "swept.git", remote.url, large_memory=20 * MIB)
+    swept.fetch(TOKEN)
+    large = remote.commit({"a": bytes(24 * MIB)}, base, ref="refs/heads/large")
+    small = [remote.commit({"a": b"%d" % n}, base, ref=f"refs/heads/n{n}") for n in range(3)]
+    remote.git("update-ref", "-d", "refs/heads/old")
+
+    swept.fetch(TOKEN, scope=BRANCHES)
+
+    def branches() -> dict[str, str]:
+        with swept.open() as git:
+            return {ref: at for ref, (at, _) in git.refs("refs/heads").items()}
+
+    there = {"refs/heads/main": base, **{f"refs/heads/n{n}": at for n, at in enumerate(small)}}
+    assert branches() == there
+    with pytest.raises(ObjectTooLargeError, match="more than 20 MiB"):
+        swept.fetch(TOKEN, since=0, scope=Scope(frozenset({"large"})))
+
+    tried: list[Sequence[str]] = []
+    fetch = swept._fetch_refs
+
+    def tries(credentials: str, refs: Sequence[str]) -> None:
+        tried.append(refs)
+        fetch(credentials, refs)
+
+    monkeypatch.setattr(swept, "_fetch_refs", tries)
+    there["refs/heads/n0"] = remote.commit({"a": b"9"}, base, ref="refs/heads/n0")
+    swept.fetch(TOKEN, scope=BRANCHES)
+    assert (branches(), tried) == (there, [["refs/heads/n0"]])
+
+    assert large != remote.commit({"a": b"3"}, base, ref="refs/heads/large")
+    for _ in range(2):
+        swept.fetch(TOKEN, scope=BRANCHES)
+    assert branches().keys() == {*there, "refs/heads/large"}
 
 
 def test_what_a_large_fetch_may_take_follows_what_there_is() -> None:
