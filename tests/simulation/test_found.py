@@ -183,7 +183,7 @@ def test_what_a_bot_wrote_over_a_newer_summary_is_put_right_at_once() -> None:
     wrote a newer one, no forge edits on a condition, and the old text stays until a sweep. For some
     seconds whoever reads it takes it for an old answer of the forge.
     """
-    told, stood = Told("6"), list[str]()
+    told, stood = Told("13"), list[str]()
     sim = told.sim
 
     def stops(replica: Replica) -> None:
