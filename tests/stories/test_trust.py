@@ -627,6 +627,26 @@ stringData:
 """
 
 
+JUDGE = """\
+apiVersion: fn.kpt.dev/v1alpha1
+kind: StarlarkRun
+metadata: {name: judge, annotations: {config.kubernetes.io/local-config: "true"}}
+source: |
+  for each in ctx.resource_list["items"]:
+    word = str(each.get("stringData", {}).get("password", ""))
+    if word and not word.startswith("hunter2"):
+      fail("no good password: " + word)
+"""
+"""A validator that quotes what it is about."""
+
+JUDGED = """\
+pipeline:
+  validators:
+    - image: ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5
+      configPath: judge.yaml
+"""
+
+
 def _secrets(play: RealWorld) -> list[str]:
     """What the operator gave the bot, and what it got for that."""
     words = ("PRIVATE_KEY", "SECRETS", "TOKEN", "MASTER_KEY")
@@ -659,6 +679,7 @@ def _says_all_of_a_secret(play: RealWorld) -> list[str]:
     play.start_bot()
     play.rests()
     files = {**package("net/core"), "net/core/login.yaml": SECRET_FILE}
+    files |= {"net/core/Kptfile": files["net/core/Kptfile"] + JUDGED, "net/core/judge.yaml": JUDGE}
     number = play.proposes(BRANCH, files)
     play.author.pushes(
         BRANCH, {"net/core/login.yaml": SECRET_FILE.replace('"hunter2-VALUE"', "918273645")}
@@ -666,7 +687,7 @@ def _says_all_of_a_secret(play: RealWorld) -> list[str]:
     wrong = play.author.waits_for_check(number, "porchbot/validate", "failure")
     remarks = play.author.remarks(number, wrong.name)
     notes = [(n.path, n.line) for n in remarks]
-    assert ("net/core/login.yaml", 7) in notes
+    assert {("net/core/login.yaml", 7), ("net/core/Kptfile", 9)} <= set(notes)
     said = [n.text for n in remarks] + [wrong.text]
     said += ours(play, number)
     play.author.pushes(BRANCH, {"net/core/login.yaml": SECRET_FILE.replace("VALUE", "OTHER")})
