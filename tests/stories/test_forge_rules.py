@@ -137,12 +137,10 @@ def test_a_repository_that_is_renamed_is_followed(play: RealWorld) -> None:
     wait_for("the tag", lambda: "refs/tags/net/core/v1" in play.repository.refs or None)
     play.rests()
 
-    refused = [
-        call
-        for call in play.forge.faults.calls(BOT)
-        if call.status in (301, 307) and "git" not in call.kind
-    ]
-    assert refused == []
+    calls = [call for call in play.forge.faults.calls(BOT) if call.kind == "api"]
+    assert any(call.path.startswith("/repositories/") for call in calls)
+    assert [call for call in calls if call.path.startswith("/repos/")] == []
+    assert [call for call in calls if call.status in (301, 307)] == []
 
 
 @pytest.mark.both_forges
