@@ -10,14 +10,14 @@ import all of them takes as long as thousands of tests.
 
 import os
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
 import pytest
-from _pytest.runner import collect_one_node, runtestprotocol
+from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadScopeScheduling
 
 ABOUT = (
@@ -165,6 +165,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         Path(config.stash[LIST]).unlink()
 
 
+class ModuleLater(pytest.Module):
+    """A module whose tests are collected when it is asked for the second time."""
+
+    is_asked = False
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """None of its tests, at first; then all."""
+        if self.is_asked:
+            return super().collect()
+        self.is_asked = True
+        self.session.config.stash[MODULES][self.nodeid] = self
+        return ()
+
+
+MODULES = pytest.StashKey[dict[str, ModuleLater]]()
+"""Those that were not asked for a second time."""
+
+
 class CollectedLater(Sequence[pytest.Item]):
     """All tests by their numbers, each collected with its module when it is asked for.
 
@@ -174,15 +192,9 @@ class CollectedLater(Sequence[pytest.Item]):
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
-        self._modules: dict[str, pytest.Collector] = {}
+        self._modules = session.config.stash.setdefault(MODULES, {})
         self._collected: dict[str, pytest.Item] = {}
-        found = [*session.perform_collect(genitems=False)]
-        while found:
-            node = found.pop()
-            if isinstance(node, pytest.Directory):
-                found += collect_one_node(node).result or ()
-            elif isinstance(node, pytest.Collector):
-                self._modules[node.nodeid] = node
+        session.perform_collect()
 
     @cached_property
     def _names(self) -> list[str]:
@@ -229,8 +241,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
 
 if os.environ.get("PYTEST_XDIST_WORKER", MEASURING) != MEASURING:
 
+    def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+        """Leave what is in a module for later."""
+        made: pytest.Module = ModuleLater.from_parent(parent, path=module_path)
+        return made
+
     def pytest_collection(session: pytest.Session) -> bool:
-        """Collect the list of modules, of which tests are collected one by one."""
+        """Collect folders, with their fixtures, and the names of modules."""
         items: Any = CollectedLater(session)
         session.items = items
         return True

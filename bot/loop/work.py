@@ -248,12 +248,11 @@ class Worker:
         LOOK.set(CurrentLook(self._clock, place.leave, pushed, holds))
         try:
             result = await self._handle(taken)
+            kept = await self._finish(taken, result) or await self._lost(taken)
         except asyncio.CancelledError:
             with suppress(StoreError):
                 await to_the_end(self._give_back(taken))
             raise
-        try:
-            kept = await self._finish(taken, result) or await self._lost(taken)
         except StoreError as error:
             log.warning("look not recorded; it is done again", key=taken.key, error=str(error))
             return

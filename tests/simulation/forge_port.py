@@ -4,6 +4,7 @@ What a refusal means is asked of GitHub's adapter, as is what a request holds wh
 more than naming fields.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -122,9 +123,11 @@ class SimulatedForges:
         def read(_: Caller) -> Repository:
             return self.forge.state.data.repositories[number]
 
-        found = await self.asked(call, "read it", operation, number, read, installation)
-        since = (await self._about("repository_by_id", installation)).created_at
-        return self._served(found, installation, since)
+        found, about = await asyncio.gather(
+            self.asked(call, "read it", operation, number, read, installation),
+            self._about("repository_by_id", installation),
+        )
+        return self._served(found, installation, about.created_at)
 
     def of(self, repository: Served) -> "SimulatedRepository":
         """The forge for one repository."""

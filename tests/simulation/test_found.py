@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 import pytest
 import structlog
@@ -178,12 +179,9 @@ def test_an_approval_of_a_withdrawal_is_of_the_rules_it_was_given_under(changed:
     assert gone.merged is not changed
 
 
-def test_what_a_bot_wrote_over_a_newer_summary_is_put_right_at_once() -> None:
-    """Fails when who lost a key goes away in silence: its edit was on its way while another bot
-    wrote a newer one, no forge edits on a condition, and the old text stays until a sweep. For some
-    seconds whoever reads it takes it for an old answer of the forge.
-    """
-    told, stood = Told("13"), list[str]()
+def _written_over(seed: str) -> tuple[str, str] | None:
+    """The newer summary, and what stands there at last; None where nothing was written over it."""
+    told, stood = Told(seed), list[str]()
     sim = told.sim
 
     def stops(replica: Replica) -> None:
@@ -205,6 +203,18 @@ def test_what_a_bot_wrote_over_a_newer_summary_is_put_right_at_once() -> None:
         told.say("cat", pull, "/unhold", seconds=4)
         newer = told.summary(pull)
         sim.pass_time(2)
-        assert told.summary(pull) == held != newer
+        if not told.summary(pull) == held != newer:
+            return None
         sim.pass_time(16)
-        assert told.summary(pull) == newer
+        return newer, told.summary(pull)
+
+
+def test_what_a_bot_wrote_over_a_newer_summary_is_put_right_at_once() -> None:
+    """Fails when who lost a key goes away in silence: its edit was on its way while another bot
+    wrote a newer one, no forge edits on a condition, and the old text stays until a sweep. For some
+    seconds whoever reads it takes it for an old answer of the forge.
+
+    Which bot writes when is drawn: the first seed is taken by which it comes to this.
+    """
+    newer, at_last = next(filter(None, map(_written_over, map(str, count(6)))))
+    assert at_last == newer

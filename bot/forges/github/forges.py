@@ -1,5 +1,6 @@
 """GitHub as a forge that the bot serves: installations of its App, and their repositories."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -123,9 +124,10 @@ class GitHubForges:
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
         """One repository, as it is named now."""
         path = f"/repositories/{repository_id.number}"
-        data = (await call(self._app.of(installation), "read it", "GET", path)).data
-        since = time((await self._about(installation))["created_at"])
-        return repository_of(data, installation, since, self.name)
+        answer, about = await asyncio.gather(
+            call(self._app.of(installation), "read it", "GET", path), self._about(installation)
+        )
+        return repository_of(answer.data, installation, time(about["created_at"]), self.name)
 
     def of(self, repository: Repository) -> "GitHub":
         """The forge for one repository."""

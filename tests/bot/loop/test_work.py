@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -383,13 +384,20 @@ async def test_who_stood_still_knows_that_another_has_its_key(
     assert knows == [True, True, False]
 
 
-@pytest.mark.parametrize("renews", [False, True], ids=["at its end", "as it is renewed"])
+@pytest.mark.parametrize("when", ["at its end", "as it is renewed", "as its end is recorded"])
 async def test_a_key_that_somebody_else_got_is_looked_at_once_more(
-    store: PostgresStore, database_url: str, renews: bool
+    store: PostgresStore, database_url: str, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The short-cut lets whoever lost a key go: a comment that was on its way when another replica
-    read goes over theirs, and stays so until a sweep comes by."""
-    looks, clock = list[str](), Quick() if renews else Standing()
+    """The short-cut lets whoever lost a key go, or whoever is ended while that is recorded: a
+    comment that was on its way when another replica read goes over theirs, and stays so until a
+    sweep comes by."""
+    looks, clock = list[str](), Standing() if when == "at its end" else Quick()
+    done = store.queue.done
+
+    async def hangs(*given: Any, **more: Any) -> bool:
+        if when == "as its end is recorded" and len(looks) == 1:
+            await asyncio.Event().wait()
+        return await done(*given, **more)
 
     async def look(work: WorkItem) -> Result:
         looks.append(str(work.key))
@@ -398,10 +406,11 @@ async def test_a_key_that_somebody_else_got_is_looked_at_once_more(
                 sql.execute(
                     "UPDATE work SET owner = NULL, lease = NULL, seen = wanted, due = 'infinity'"
                 )
-            if renews:
+            if when == "as it is renewed":
                 await asyncio.Event().wait()
         return Settled()
 
+    monkeypatch.setattr(store.queue, "done", hangs)
     await store.queue.wake(KEY)
     async with working(store, look, clock=clock):
         await until(lambda: len(looks) == 2)
