@@ -117,9 +117,22 @@ class _TimedResponse(http.client.HTTPResponse):
 class _TimedConnection(HTTPConnection):
     response_class = _TimedResponse
 
+    def getresponse(self) -> Any:
+        """As urllib3 has it, but that nothing stays open of what is no answer.
 
-class _TimedSecureConnection(HTTPSConnection):
-    response_class = _TimedResponse
+        It lets go of one with two lengths; where its connection ends with it, that is not closed.
+        """
+        sock = self.sock
+        try:
+            return super().getresponse()
+        except BaseException:
+            if sock is not None and (number := sock.detach()) >= 0:
+                socket.close(number)
+            raise
+
+
+class _TimedSecureConnection(_TimedConnection, HTTPSConnection):
+    pass
 
 
 class _Pool(HTTPConnectionPool):

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import gzip
 import inspect
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -148,6 +149,29 @@ def test_half_an_answer_is_tried_again(what: str, forge: str) -> None:
     found, _ = asked_of(forge, BROKEN[what])
 
     assert isinstance(found, ForgeBusyError)
+
+
+@EACH
+def test_nothing_stays_open_of_what_is_no_answer(forge: str) -> None:
+    """The short-cut leaves that to the client, which lets go of what has two lengths: its socket is
+    open as long as anybody has the error."""
+    before = _sockets()
+    found, _ = asked_of(forge, BROKEN["two lengths"])
+
+    assert isinstance(found, ForgeBusyError)
+    assert _sockets() <= before
+
+
+def _sockets() -> set[str]:
+    return {link for each in Path("/proc/self/fd").iterdir() if (link := _target(each))}
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        found = os.readlink(descriptor)
+    except FileNotFoundError:  # the one that lists them
+        return ""
+    return found if found.startswith("socket:") else ""
 
 
 @pytest.mark.parametrize("number", ["\u00b2", "9" * 400, "nan", "1e999"])
