@@ -162,8 +162,7 @@ def _talk(
         status = process.wait(seconds)
         return CommandResult(output, hearing.result(seconds).decode(errors="replace"), status)
     finally:
-        _end(process)  # what still runs holds the pipes that the threads read
-        pool.shutdown()
+        _end(process, pool)
 
 
 def _feed(pipe: IO[bytes], data: bytes) -> None:
@@ -178,10 +177,12 @@ def _beginning(pipe: IO[bytes]) -> bytes:
     return kept
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: "subprocess.Popen[bytes]", pool: ThreadPoolExecutor | None = None) -> None:
     with suppress(ProcessLookupError, PermissionError):  # it has ended
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    if pool is not None:  # what still ran held the pipes: who reads them is done before they close
+        pool.shutdown()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):
