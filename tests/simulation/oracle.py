@@ -364,6 +364,11 @@ class Oracle:
     # --- branches, merges -------------------------------------------------------------------
 
     def _merged(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        if any(
+            each.what == "pull merged" and each.merged == entry.merged and each.head != entry.head
+            for each in self._diary.entries[: entry.place]
+        ):
+            return  # its commits are among those of another, whose merge that is
         first = self._evidence.window(entry.place, STALE)
         what = f"merge of #{entry.pull}"
         yield from self._unopposed(entry, entry.pull, what, first)

@@ -371,6 +371,21 @@ def straight_in_before(scene: OracleFixture) -> None:
     scene.tag(pull, "net/core/v1")
 
 
+def objected_in_another(scene: OracleFixture) -> None:
+    """The forge calls merged whatever came with another's branch, which people approved."""
+    pull = scene.propose()
+    with scene.simulation.forge.change():
+        scene.hands.review("dan", pull, "REQUEST_CHANGES", "no")
+        more: dict[str, bytes | None] = {"app/b.yaml": b"# stamped\nx: 2\n"}
+        scene.hands.commit("bob", "more", more, "more", onto=pull.head_sha)
+        other = scene.hands.open("bob", "more", "main", "Change more")
+    scene.rest()
+    scene.approve(other)
+    scene.merge(other)
+    assert pull.merged
+    scene.tag(other)
+
+
 DEEDS: list[tuple[Callable[[OracleFixture], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
@@ -381,6 +396,7 @@ DEEDS: list[tuple[Callable[[OracleFixture], None], set[str]]] = [
     (other_base, {"approved"}),
     (other_rules, {"approved"}),
     (objected, {"no objection"}),
+    (objected_in_another, set()),
     (held, {"no objection"}),
     (released, set()),
     (invalid, {"rendered and valid"}),
