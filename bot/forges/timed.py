@@ -126,7 +126,8 @@ class _TimedConnection(HTTPConnection):
         try:
             return super().getresponse()
         except BaseException:
-            if sock is not None and (number := sock.detach()) >= 0:
+            # Through a proxy that is asked by TLS it is none, and urllib3 closes it.
+            if isinstance(sock, socket.socket) and (number := sock.detach()) >= 0:
                 socket.close(number)
             raise
 
