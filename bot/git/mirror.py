@@ -137,6 +137,9 @@ class DiskMirror:
         self.first = first or FirstFetch(folder, clock, patience)
         self._is_large = False
         self._too_large: dict[str, Sha] = {}  # branches that were tried alone, and where they were
+        self._exactly = (
+            False  # none is asked for that is only called alike, after one was too large
+        )
 
     def fetch(
         self,
@@ -186,13 +189,14 @@ class DiskMirror:
                     return
                 try:
                     refs = self._fetch_and_list(credentials, places)
+                    self._exactly &= HEADS not in places
                 except ObjectTooLargeError:
+                    self._exactly = True
                     if HEADS in asked:
                         self._fetch_each(credentials, places, tried=True)
                         return
-                    if set(places) == set(asked):
-                        raise
-                    # It may be what others asked for: they ask for that by themselves.
+                    # It may be what others asked for, who ask for that by themselves, or what is
+                    # only called alike.
                     places = git_refs.outermost(asked)
                     refs = self._fetch_and_list(credentials, places)
             self._seen.keep(begun, places, refs)
@@ -211,26 +215,26 @@ class DiskMirror:
         Raises:
             ObjectTooLargeError: The rest of the places is too large as well, or every branch is.
         """
-        there = self._remote.at(credentials, [HEADS])
-        if there is None:
-            raise GitBusyError("the branches of the forge cannot be listed")
+        begun = self._clock.monotonic()
+        there = self._listed_there(credentials, [HEADS])
         self._seen.clear()
         if rest := [place for place in places if place != HEADS]:
             self._fetch_refs(credentials, rest)
-        here = {ref: sha for ref, (sha, _) in git_refs.listed(self.folder, [HEADS]).items()}
-        gone = "".join(f"delete {ref}\n" for ref in here.keys() - there.keys())
-        with self._seen.changing():
-            run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
+        here = self._pruned(there, [HEADS])
         known = self._too_large.items() & there.items()
         self._too_large = dict(known)
         parts = [([ref for ref, _ in there.items() - here.items() - known], tried)]
+        is_known = False
         while parts:
+            if is_known and self._clock.monotonic() - begun > self._patience:
+                raise GitBusyError("many branches are too large; others are tried later")
             part, is_large = parts.pop()
             try:
                 if part and not is_large:
-                    self._fetch_refs(credentials, part)
+                    self._fetch_branches(credentials, part)
             except ObjectTooLargeError:
                 is_large = True
+            is_known |= not is_large or len(part) == 1
             if is_large and len(part) > 1:
                 half = len(part) // 2
                 parts += [(part[:half], False), (part[half:], False)]
@@ -266,14 +270,55 @@ class DiskMirror:
         same = {ref: sha for ref, (sha, _) in here.items()} == there
         return here if same and upkeep.has_tips(self.folder, there.values()) else None
 
-    def _fetch_and_list(self, credentials: str, places: Sequence[str]) -> Refs:
+    def _fetch_exactly(self, credentials: str, places: Sequence[str]) -> None:
+        """Fetch places, without the branches that are only called alike."""
+        heads = [place for place in places if git_refs.inside(place, HEADS)]
+        if heads:
+            self._make()
+            there = self._listed_there(credentials, heads)
+            self._pruned(there, heads)
+            self._fetch_branches(credentials, list(there))
+        if rest := [place for place in places if place not in heads]:
+            self._fetch_refs(credentials, rest)
+
+    def _fetch_branches(self, credentials: str, refs: Sequence[str]) -> None:
+        """Fetch branches by their whole names.
+
+        Git brings none where one of them is gone by then, or what is gone has the name of a folder.
+        """
+        few = git_refs.MOST_NAMED
         try:
-            self._fetch_refs(credentials, places)
+            for some in (refs[first : first + few] for first in range(0, len(refs), few)):
+                with self._seen.changing():
+                    self._fetch(credentials, ["--", self.url, *(f"+{ref}:{ref}" for ref in some)])
+        except GitSlowError:
+            raise
+        except GitBusyError:
+            there = self._listed_there(credentials, [HEADS])
+            self._seen.clear()
+            left = [ref for ref in refs if ref in there]
+            if self._pruned(there, [HEADS]).keys() <= there.keys() and len(left) == len(refs):
+                raise
+            self._fetch_branches(credentials, left)
+
+    def _pruned(self, there: Mapping[str, Sha], places: Sequence[str]) -> dict[str, Sha]:
+        """Remove the refs at places that are not there any more; those that were here."""
+        here = {ref: sha for ref, (sha, _) in git_refs.listed(self.folder, places).items()}
+        gone = "".join(f"delete {ref}\n" for ref in here.keys() - there.keys())
+        with self._seen.changing():
+            run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
+        return here
+
+    def _fetch_and_list(self, credentials: str, places: Sequence[str]) -> Refs:
+        exactly = self._exactly and HEADS not in places
+        fetch = self._fetch_exactly if exactly else self._fetch_refs
+        try:
+            fetch(credentials, places)
         except GitBusyError:
             if self._healthy():
                 raise
             self._remove()
-            self._fetch_refs(credentials, places)
+            fetch(credentials, places)
         return git_refs.listed(self.folder, places)
 
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
@@ -296,9 +341,7 @@ class DiskMirror:
         """
         with self._locked():
             self._make()
-            there = self._remote.at(credentials, [TAGS])
-            if there is None:
-                there = self._list_tags(credentials)
+            there = self._listed_there(credentials, [TAGS])
             if len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS:
                 self._drop_tags()
                 self._seen.disagree()
@@ -309,16 +352,23 @@ class DiskMirror:
         there = self._remote.named(credentials, [f"{TAGS}/{name}" for name in names])
         return None if there is None else frozenset(n for n in names if f"{TAGS}/{n}" in there)
 
-    def _list_tags(self, credentials: str) -> dict[str, Sha]:
+    def _listed_there(self, credentials: str, places: Sequence[str]) -> dict[str, Sha]:
+        """The refs of the forge at places; git asks for them where we cannot."""
+        there = self._remote.at(credentials, places)
+        if there is not None:
+            return there
+        kinds = sorted({"--heads" if git_refs.inside(p, HEADS) else "--tags" for p in places})
         done = run(
             self.folder,
-            ["ls-remote", "--quiet", "--tags", "--refs", "--", self.url],
+            ["ls-remote", "--quiet", *kinds, "--refs", "--", self.url],
             env=authorised(self.url, credentials),
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode:
-            raise GitBusyError(f"the tags cannot be listed: {reason(done.stderr)}")
-        return {ref: Sha(sha) for sha, ref in git_refs.advertised(done.stdout)}
+            what = "tags" if kinds == ["--tags"] else "branches"
+            raise GitBusyError(f"the {what} cannot be listed: {reason(done.stderr)}")
+        found = {ref: Sha(sha) for sha, ref in git_refs.advertised(done.stdout)}
+        return git_refs.at(found, places)
 
     def open(self, credentials: str = "", since: float | None = None) -> DiskHistory:
         """Open the mirror for reading; close it after use.
@@ -505,7 +555,7 @@ class DiskMirror:
     ) -> subprocess.CompletedProcess[str]:
         words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments]
         env = {**authorised(self.url, credentials), **more}
-        if file_bytes is None and not any((self.folder / "objects").glob("pack/*.pack")):
+        if file_bytes is None and not self._has_something():
             return self.first.run(words, environment(self.folder, env), memory)
         try:
             return run(
@@ -517,8 +567,14 @@ class DiskMirror:
                 memory_bytes=memory,
             )
         except GitSlowError:
+            self._exactly |= file_bytes is None
             upkeep.clear(self.folder)
             raise
+
+    def _has_something(self) -> bool:
+        """Whether anything was ever fetched; what is small came without a pack."""
+        packs = (self.folder / "objects").glob("pack/*.pack")
+        return any(packs) or any(p.is_file() for p in (self.folder / "refs").rglob("*"))
 
     def _healthy(self) -> bool:
         if not (self.folder / "HEAD").exists():

@@ -108,6 +108,21 @@ def test_a_first_fetch_goes_on_while_nobody_waits_for_it(
     assert not list(mirror.folder.glob("objects/pack/tmp_*"))
 
 
+def test_what_comes_slowly_after_something_was_fetched_is_no_first_fetch(
+    slow: Slow, tmp_path: Path, clock: ManualClock
+) -> None:
+    """The short-cut takes a mirror without a pack for an empty one, and a small repository has
+    none: whoever may push something large there has no look at it made for an hour."""
+    mirror = DiskMirror(tmp_path / "m.git", slow.remote.url, clock, patience=PATIENCE)
+    slow.goes.set()
+    done_at_last(mirror)
+    slow.goes.clear()
+    slow.remote.commit({"a": b"2" * 1000}, ref="refs/heads/large")
+    clock.seconds += 1
+    with pytest.raises(GitSlowError, match="took longer than"):
+        mirror.fetch(TOKEN, scope=Scope(frozenset({"large"})))
+
+
 def test_it_has_an_end_and_leaves_its_turn_to_others(
     slow: Slow, tmp_path: Path, clock: ManualClock
 ) -> None:
