@@ -72,6 +72,9 @@ class Place(Protocol):
     def propose(self, branch: str, *, base: str = "main", draft: bool = False) -> int:
         """Open a proposal of a branch as the author."""
 
+    def retarget(self, number: int, base: str) -> None:
+        """Have a proposal go into another branch, as its author."""
+
     def close(self, number: int) -> None:
         """Close a proposal without merging it."""
 
@@ -230,6 +233,11 @@ class SandboxGitHub:
             return state.pulls.open(
                 self.repo, state.user("author"), title=title, head=branch, base=base, draft=draft
             ).number
+
+    def retarget(self, number: int, base: str) -> None:
+        state = self.state
+        with self.changing():
+            state.pulls.edit(self._pull(number), state.user("author"), base=base)
 
     def close(self, number: int) -> None:
         state = self.state

@@ -119,6 +119,9 @@ class InProcessGitLab:
         wanted = {"source_branch": branch, "target_branch": base, "title": title}
         return int(self._project().mergerequests.create(wanted).iid)
 
+    def retarget(self, number: int, base: str) -> None:
+        self._project().mergerequests.update(number, {"target_branch": base})
+
     def close(self, number: int) -> None:
         self._project().mergerequests.update(number, {"state_event": "close"})
 

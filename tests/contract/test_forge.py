@@ -762,6 +762,21 @@ async def test_a_merge_that_a_rule_forbids_says_so(place: Place) -> None:
     assert refused.reason
 
 
+async def test_what_goes_elsewhere_by_now_is_told_before_it_is_merged(place: Place) -> None:
+    """Short-cuts: the base of when it was read last is taken, or the head stands for it; whoever
+    opened it exchanges its base in between, and it is merged where nobody approved it."""
+    place.commit("release")
+    place.commit("a")
+    number = place.propose("a")
+    assert (await place.forge.proposal(number)).base_ref == "main"
+    assert await place.forge.merge_way(number, "main") == MergeWay()
+
+    place.retarget(number, "release")
+
+    assert await place.forge.merge_way(number, "main") == MergeWay(elsewhere=True)
+    assert await place.forge.merge_way(number, "release") == MergeWay()
+
+
 @pytest.mark.needs("queues")
 async def test_what_a_queue_merges_is_put_into_it_and_taken_out(place: Place) -> None:
     """Short-cuts refused: a head that moved is queued; a second asking is an error."""

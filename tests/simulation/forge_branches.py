@@ -223,6 +223,8 @@ class Branches(Asking):
     async def merge_way(self, number: int, base_ref: str) -> MergeWay:
         def read(caller: Caller) -> MergeWay:
             rules, user = self._state.rules, refs.acting(caller)
+            if self._pull(number).base_ref != base_ref:
+                return MergeWay(elsewhere=True)
             if rules.queue(self._repo, base_ref) is not None:
                 return MergeWay(queue=True)
             for each in rules.rulesets(self._repo, f"refs/heads/{base_ref}"):

@@ -1,5 +1,6 @@
 """Branches and tags on GitHub: what moved them, merging into them, tags made one by one."""
 
+import asyncio
 import base64
 from datetime import datetime
 from urllib.parse import parse_qs, quote
@@ -190,26 +191,30 @@ class Branches(Releases, Calls):
         Whoever may bypass a ruleset does so by merging: no question is asked. So where we may,
         nothing is merged that GitHub itself does not call ready.
 
+        A merge names the head and not the base branch: that one is read right before it.
+
         Source: https://docs.github.com/rest/repos/rules
         """
-        rules = await self._branch_rules(base_ref)
+        wanted = "read a pull request"
+        rules, pull = await asyncio.gather(
+            self._branch_rules(base_ref), self._get(wanted, f"/pulls/{number}")
+        )
+        self._repository.named(wanted, str(pull["base"]["repo"]["full_name"]))
+        if pull["base"]["ref"] != base_ref:
+            return MergeWay(elsewhere=True)
         if any(rule["type"] == "merge_queue" for rule in rules):
             return MergeWay(queue=True)
         numbers = sorted({int(rule["ruleset_id"]) for rule in rules if rule.get("ruleset_id")})
         for each in numbers:
             ruleset = await self._get("read a ruleset", f"/rulesets/{each}")
             if ruleset.get("current_user_can_bypass", "never") != "never":
-                state = await self._mergeable_state(number)
+                # GitHub's word for whether it meets all rules, whoever asks.
+                state = str(pull["mergeable_state"])
+                if state == "unknown":
+                    busy = "it is still working it out"
+                    raise ForgeBusyError("read whether it can be merged", busy)
                 return MergeWay(bypassed="" if state in _READY else str(ruleset["name"]))
         return MergeWay()
-
-    async def _mergeable_state(self, number: int) -> str:
-        """GitHub's word for whether a pull request meets all rules, whoever asks."""
-        wanted = "read whether it can be merged"
-        state = str((await self._get(wanted, f"/pulls/{number}"))["mergeable_state"])
-        if state == "unknown":
-            raise ForgeBusyError(wanted, "it is still working it out")
-        return state
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str

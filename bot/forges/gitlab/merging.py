@@ -70,7 +70,7 @@ class Merges(StatusChecks):
         A merge names the head and not the target branch: that one is read right before it.
         """
         project = await self._project()
-        target = str((await self._one(number))["target_branch"])
+        target = (await self.proposal(number)).base_ref
         return MergeWay(queue=_has_trains(project), elsewhere=target != base_ref)
 
     async def merge(

@@ -42,9 +42,13 @@ from tests.ids import on_github
 
 @dataclass
 class Wire:
-    """A server that gives one answer after the other, the last one for ever."""
+    """A server that gives one answer after the other, the last one for ever.
+
+    What is asked side by side has answers of its own, by how its path ends.
+    """
 
     answers: list[tuple[int, dict[str, str], str]] = field(default_factory=list)
+    at: dict[str, object] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     pool: Clients = field(init=False)
@@ -63,7 +67,10 @@ def wire() -> Iterator[Wire]:
             wire.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             wire.asked.append(f"{self.command} {self.path}")
             status, headers, text = wire.answers[0]
-            if len(wire.answers) > 1:
+            end = self.path.partition("?")[0].rpartition("/")[2]
+            if end in wire.at:
+                text = json.dumps(wire.at[end])
+            elif len(wire.answers) > 1:
                 wire.answers.pop(0)
             self.send_response(status)
             for name, value in headers.items():
@@ -513,3 +520,7 @@ async def test_what_another_repository_says_is_not_what_this_one_says(wire: Wire
         await forge.issue_edits(1, WHEN)
     with pytest.raises(ForgeRenamedError):
         await forge.merge_queue("main")
+    pull = {"base": {"ref": "main", "repo": {"full_name": "acme/other"}}}
+    wire.at = {"main": [], "1": pull}
+    with pytest.raises(ForgeRenamedError):
+        await forge.merge_way(1, "main")

@@ -9,6 +9,7 @@ from bot.forges.gitlab.forge import GitLab
 from bot.forges.port import (
     BotIdentity,
     ForgeBusyError,
+    ForgeRenamedError,
     ForgeUnreadableError,
     MergeQueue,
     MergeWay,
@@ -32,11 +33,15 @@ async def test_a_target_that_changed_is_seen_right_before_the_merge() -> None:
     exchanges the target branch in between, and the bot merges into one that nobody approved."""
     wire = Wire()
     wire.has("GET /projects/7", {"id": 7})
-    wire.has("GET /projects/7/merge_requests/12", {"target_branch": "release"})
+    wire.has("GET /projects/7/merge_requests/12", mr(iid=12, target_branch="release"))
     forge = over(wire)
 
     assert await forge.merge_way(12, "main") == MergeWay(elsewhere=True)
     assert await forge.merge_way(12, "release") == MergeWay()
+    moved = mr(iid=12, target_branch="release", references={"full": "acme/other!12"})
+    wire.has("GET /projects/7/merge_requests/12", moved)
+    with pytest.raises(ForgeRenamedError):
+        await forge.merge_way(12, "release")
 
 
 def over(wire: Wire) -> GitLab:
@@ -176,7 +181,7 @@ async def test_what_is_not_on_the_train_that_is_answered_was_not_put_there() -> 
 async def test_a_project_without_trains_has_no_queue() -> None:
     wire = Wire()
     wire.has("GET /projects/7", {"id": 7})
-    wire.has("GET /projects/7/merge_requests/3", {"target_branch": "main"})
+    wire.has("GET /projects/7/merge_requests/3", mr())
 
     assert await over(wire).merge_queue("main") is None
     assert await over(wire).merge_way(3, "main") == MergeWay()
