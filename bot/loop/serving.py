@@ -124,15 +124,20 @@ class Serving:
         served = self._served.get(repository_id)
         return served is not None and served.lets_publishing_go_first()
 
-    async def of(self, repository_id: RepositoryId, called: str = "") -> ServedRepository:
+    async def of(
+        self, repository_id: RepositoryId, called: str = "", default: str = ""
+    ) -> ServedRepository:
         """A repository that is served, asked for once in `NAME_KEPT`.
 
         Args:
             repository_id: Which.
             called: As the forge names it now; "" where nobody asked.
+            default: Its default branch now; likewise.
         """
         served = self._served.get(repository_id)
         if served is None or called not in {"", served.repository.full_name}:
+            return await self.renewed(repository_id)
+        if default not in {"", served.repository.default_branch}:
             return await self.renewed(repository_id)
         if self._clock.monotonic() - served.asked > NAME_KEPT:
             return await self.renewed(repository_id)

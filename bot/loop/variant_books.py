@@ -171,7 +171,7 @@ class VariantBooks:
 
     async def _is_let_in(self, me: Repository, other: Repository) -> bool:
         try:
-            there = await self._serving.of(other.id, other.full_name)
+            there = await self._serving.of(other.id, other.full_name, other.default_branch)
             scope = Scope(frozenset({other.default_branch}))
             await there.looker.fetcher.fetch(scope, there.clock.monotonic())
             rules = await rules_of(there)
@@ -236,7 +236,7 @@ class VariantBooks:
                 if each is None or not await around.lets_in(named, served.id, each):
                     complete = False
                     continue
-                other = await self._serving.of(each.id, each.full_name)
+                other = await self._serving.of(each.id, each.full_name, each.default_branch)
                 branch = other.repository.default_branch
                 scope = Scope(frozenset({branch}))
                 await other.looker.fetcher.fetch(scope, served.clock.monotonic())

@@ -76,7 +76,7 @@ class Lending:
             return known.other if known.may else None
         for found in await around.named(into.id.forge, [name]):
             try:
-                other = await self._serving.of(found.id, found.full_name)
+                other = await self._serving.of(found.id, found.full_name, found.default_branch)
             except (ForgeMissingError, NotServedError):
                 continue  # lost meanwhile, as discovery will find
             # The tip first: what is pushed while it is asked ends what was found out.

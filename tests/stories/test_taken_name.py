@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.stories.world import CONFIG, World, package, seconds_pass
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import variant
+from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
 
 BRANCH = "drafts/net/core/first"
 NOBODY_APPROVES = {".porchbot.yaml": CONFIG.replace("require: 1", "require: 0")}
@@ -64,3 +66,37 @@ def test_whoever_makes_the_former_default_branch_anew_publishes_nothing_from_it(
 
     assert play.author.pull(number).merged is by_hand
     assert play.author.tags() == {}
+
+
+def test_whoever_makes_the_former_default_branch_of_rules_anew_publishes_nothing_elsewhere(
+    stage: World,
+) -> None:
+    """The short-cut asks what the repository of the rules is called now, and takes them from what
+    was its default branch an hour ago: what its taker's rules want needs no approval here."""
+    table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
+    stage.serves("control", {".porchbot.yaml": table}, people=ROLES)
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    stage.sweep()
+    alone = 'from: ["role:maintain"], automatic: {variants: true}}'
+    config = CONFIG.replace('from: ["role:maintain"]}', alone)
+    stage.owner.pushes("main", {".porchbot.yaml": f"{config}variants_from: [acme/control]\n"})
+    stage.rests()
+    variants = f"{stage.name}:{stage.repository.id}:variants"
+    stage.wake(variants)
+    stage.rests()
+
+    stage.forge.faults.hooks.drop("*", None)
+    owner, author = stage.owner.at("acme/control"), stage.author.at("acme/control")
+    owner.pushes("trunk", {"notes.md": "Here it goes on.\n"})
+    state = stage.forge.state
+    with state.lock:
+        (control,) = (r for r in state.data.repositories.values() if r.name == "control")
+    state.admin.edit(control, default_branch="trunk")
+    owner.deletes("heads/main")
+    asap = variant(annotations="porchbot.dev/propose: asap")
+    author.pushes("main", {".porchbot.yaml": table, **asap}, base="trunk")
+    stage.forge.faults.hooks.clear()
+    stage.wake(variants)
+    stage.rests()
+    assert "apps/shop/v1" not in stage.author.tags()

@@ -76,7 +76,8 @@ async def test_rules_of_a_repository_whose_forge_refuses_stop_no_other_ones(
         if error := told[name.full_name]:
             raise error
         gone = name.full_name == "acme/gone"
-        return None if gone else SimpleNamespace(id=name.id, full_name=name.full_name)
+        found = SimpleNamespace(id=name.id, full_name=name.full_name, default_branch="main")
+        return None if gone else found
 
     async def always(*_: Any) -> Any:
         return True
@@ -84,7 +85,7 @@ async def test_rules_of_a_repository_whose_forge_refuses_stop_no_other_ones(
     async def rules(_: Any) -> tuple[Sha, str]:
         return TIP, "rules"
 
-    async def of(number: RepositoryId, _called: str) -> Any:
+    async def of(number: RepositoryId, _called: str, _default: str) -> Any:
         fetcher = SimpleNamespace(fetch=always)
         repository = SimpleNamespace(default_branch="main")
         looker = SimpleNamespace(fetcher=fetcher)

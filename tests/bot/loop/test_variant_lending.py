@@ -42,7 +42,7 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
         looker=SimpleNamespace(fetcher=SimpleNamespace(fetch=fetch)),
     )
 
-    async def of(_number: int, _called: str = "") -> Any:
+    async def of(_number: int, _called: str = "", _default: str = "") -> Any:
         return state.get("anew", other)
 
     serving: Any = SimpleNamespace(around=SimpleNamespace(named=named, may_read=may_read), of=of)
