@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from bot.config import CONFIG
-from bot.forges.port import ListedProposal
+from bot.forges.port import ListedProposal, Repository
 from bot.git.port import Scope
 from bot.look.variant_rules import RuleBook
 from bot.look.variant_trails import trail
@@ -19,7 +19,6 @@ from bot.loop.variant_writers import RuleWriters
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from lifecycle import names
-from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as upstream_texts
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
@@ -103,7 +102,7 @@ class VariantPass:
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
-    homes: dict[tuple[str, RevisionReference], RepositoryId] = field(default_factory=dict)
+    homes: dict[tuple[str, RevisionReference], Repository] = field(default_factory=dict)
     published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
     crowded: dict[str, int] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)

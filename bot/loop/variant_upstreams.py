@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.forges.port import ForgeBusyError, ForgeMissingError
+from bot.forges.port import ForgeBusyError, ForgeMissingError, Repository
 from bot.git.port import GitBusyError, Scope
 from bot.look.tags import MOST_RECORDS
 from bot.loop.repository import ServedRepository
@@ -101,11 +101,11 @@ class Newest:
 class PublishedUpstreams(Protocol):
     """Tells which releases were published."""
 
-    async def newest(self, home: RepositoryId, package: str) -> Newest:
+    async def newest(self, home: Repository, package: str) -> Newest:
         """Find the newest release that was published.
 
         Args:
-            home: Its repository.
+            home: Its repository, as the forge has it now.
             package: Its path.
 
         Raises:
@@ -125,19 +125,19 @@ class ServedRecords:
         self._known: dict[tuple[RepositoryId, str], Newest] = {}
         self._knowing = serving.around.knowing
 
-    async def newest(self, home: RepositoryId, package: str) -> Newest:
+    async def newest(self, home: Repository, package: str) -> Newest:
         """Find the newest release that was published; asked once for many packages."""
-        key = home, package
+        key = home.id, package
         if key not in self._known:
             try:
-                there = await self._serving.of(home)
+                there = await self._serving.of(home.id, home.full_name, home.default_branch)
             except (ForgeMissingError, NotServedError):
                 return Newest(None, unreachable=True)
             branch = there.repository.default_branch
             scope = Scope(frozenset({branch}), frozenset({package}))
             try:
                 await there.looker.fetcher.fetch(scope, there.clock.monotonic())
-                used = await there.looker.store.revisions.revisions(home, [package])
+                used = await there.looker.store.revisions.revisions(home.id, [package])
                 self._known[key] = await there.offload(self._found, there, package, used)
             except GitBusyError as error:
                 raise ForgeBusyError(f"fetch {there.repository.full_name}", str(error)) from error

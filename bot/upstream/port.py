@@ -79,7 +79,7 @@ class Upstreams(Protocol):
 
     async def home(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
-    ) -> RepositoryId:
+    ) -> Repository:
         """Return the repository that a package would be fetched from; nothing is read of it.
 
         Args:

@@ -19,7 +19,6 @@ from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
 from lifecycle.access import Person
-from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as texts
 from lifecycle.policy import Policy
 from lifecycle.upstreams import use
@@ -173,11 +172,11 @@ class AllUpstreams:
 
     async def home(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
-    ) -> RepositoryId:
+    ) -> Repository:
         """Return the repository that a package would be fetched from; see `Upstreams.home`."""
         place = await self._place(reference, into, None, policy)
         self._judge(place.repository, place.package, into, policy)
-        return place.repository.id
+        return place.repository
 
     async def published_from(
         self, reference: RevisionReference, *, into: Repository, policy: Policy

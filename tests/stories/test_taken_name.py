@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stories.test_upstreams import publishes
-from tests.stories.test_variants import variant
+from tests.stories.test_variants import SHOP, variant
 from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
 
 BRANCH = "drafts/net/core/first"
@@ -89,10 +89,7 @@ def test_whoever_makes_the_former_default_branch_of_rules_anew_publishes_nothing
     stage.forge.faults.hooks.drop("*", None)
     owner, author = stage.owner.at("acme/control"), stage.author.at("acme/control")
     owner.pushes("trunk", {"notes.md": "Here it goes on.\n"})
-    state = stage.forge.state
-    with state.lock:
-        (control,) = (r for r in state.data.repositories.values() if r.name == "control")
-    state.admin.edit(control, default_branch="trunk")
+    _goes_on_at_trunk(stage, "control")
     owner.deletes("heads/main")
     asap = variant(annotations="porchbot.dev/propose: asap")
     author.pushes("main", {".porchbot.yaml": table, **asap}, base="trunk")
@@ -100,3 +97,38 @@ def test_whoever_makes_the_former_default_branch_of_rules_anew_publishes_nothing
     stage.wake(variants)
     stage.rests()
     assert "apps/shop/v1" not in stage.author.tags()
+
+
+def test_what_the_default_branch_of_an_upstream_withdraws_now_is_not_followed(
+    stage: World,
+) -> None:
+    """The short-cut asks where the upstream is now, and reads what is withdrawn where its default
+    branch was an hour ago."""
+    stage.serves("catalog", package("net/base"), people=ROLES)
+    catalog = stage.owner.at("acme/catalog")
+    for tag in ("tags/net/base/v1", "tags/net/base/v2"):
+        catalog.makes_ref(tag, catalog.branches()["main"])
+    stage.start_bot()
+    table = "variants: [variants/*.yaml]\nrepositories:\n  all: {repository: acme/catalog}\n"
+    stage.owner.pushes("main", {".porchbot.yaml": f"{CONFIG}{table}  here: {{}}\n"})
+    stage.rests()
+
+    stage.forge.faults.hooks.drop("*", None)
+    withdrawn = "version: 1\nrevisions: {v2: {state: withdrawn, reason: It leaks.}}\n"
+    catalog.pushes("trunk", {".porchbot/ledger/net/base.yaml": withdrawn})
+    _goes_on_at_trunk(stage, "catalog")
+    stage.forge.faults.hooks.clear()
+
+    (rule,) = variant(annotations="porchbot.dev/follow: latest", revision=-1).values()
+    rule = rule.replace("upstream: {repo: here", "upstream: {repo: all")
+    stage.owner.pushes("main", {"variants/shop.yaml": rule})
+    stage.rests()
+    assert "ref: net/base/v1" in stage.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+
+
+def _goes_on_at_trunk(stage: World, name: str) -> None:
+    """Another repository gets another default branch."""
+    state = stage.forge.state
+    with state.lock:
+        (other,) = (r for r in state.data.repositories.values() if r.name == name)
+    state.admin.edit(other, default_branch="trunk")

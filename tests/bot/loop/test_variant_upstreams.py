@@ -15,14 +15,13 @@ from bot.upstream.port import FetchedUpstream
 from bot.upstream.releases import Knowing
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
-from lifecycle.identity import RepositoryId
 from lifecycle.messages import variant_waits as texts
 from lifecycle.names import Ref, Sha
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.references import RevisionReference
-from tests.bot.upstream.test_served import at_once
+from tests.bot.upstream.test_served import at_once, repository
 
-HOME = RepositoryId("github", 7)
+HOME = repository(7, "acme/a")
 CORE = "net/core"
 WITHDRAWN = b"version: 1\nrevisions: {v5: {state: withdrawn, reason: x}}\n"
 HELD = b"version: 1\nrevisions: {v3: {state: held, reason: x}}\n"
@@ -71,7 +70,7 @@ def _records(git: _Git, used: dict[int, Revision], baseline: Mapping[str, str]) 
     looker = SimpleNamespace(
         fetcher=SimpleNamespace(fetch=nothing),
         store=SimpleNamespace(revisions=SimpleNamespace(revisions=revisions)),
-        reader=lambda *_: SimpleNamespace(tags=Tags(shown, HOME, [], {}, baseline)),
+        reader=lambda *_: SimpleNamespace(tags=Tags(shown, HOME.id, [], {}, baseline)),
     )
     shown: Any = git
     there = SimpleNamespace(
@@ -83,7 +82,7 @@ def _records(git: _Git, used: dict[int, Revision], baseline: Mapping[str, str]) 
         offload=at_once,
     )
 
-    async def of(_: RepositoryId) -> Any:
+    async def of(*_: object) -> Any:
         return there
 
     serving: Any = SimpleNamespace(of=of, around=SimpleNamespace(knowing=Knowing()))
@@ -173,7 +172,7 @@ def test_what_was_judged_is_what_is_taken(tag: str, commit: str) -> None:
 async def test_an_upstream_out_of_reach_is_not_said_to_have_no_revision() -> None:
     """Short-cut refused: what could not be read has nothing in it."""
 
-    async def of(_: RepositoryId) -> Any:
+    async def of(*_: object) -> Any:
         raise NotServedError("it is archived")
 
     serving: Any = SimpleNamespace(of=of, around=SimpleNamespace(knowing=Knowing()))
