@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.rules.context import FileChange
 from tests.walkthrough import gitlab
 from tests.walkthrough.browser import Browser, program
 from tests.walkthrough.newcomer import LOOKS, OPERATOR, Newcomer
@@ -47,3 +48,29 @@ def test_what_setting_up_gitlab_says_is_what_the_guide_quotes(tmp_path: Path) ->
     with organisation(tmp_path, "gitlab") as forge:
         said = gitlab.sets_up(tmp_path, forge, "http://127.0.0.1:9")
         assert quoted(said, gitlab.PAGE, forge.web_url, tmp_path), said
+
+
+def test_pages_fit_into_a_narrow_window(tmp_path: Path) -> None:
+    """The short-cut looks for the words alone: at the foot of the merge box, whose box hides what
+    is too wide, the last of them stand where nobody sees them."""
+    path = program()
+    if path is None:
+        pytest.skip("no browser found: install Chromium")
+    with organisation(tmp_path) as forge, Browser(path) as browser:
+        state = forge.state
+        with state.lock:
+            (repo,) = state.data.repositories.values()
+            state.protect(repo, "main", [], required_reviews=1)
+            branch, author = "drafts/net/edge/first", state.user("author")
+            change = FileChange(path="net/edge/router.yaml", content=b"kind: ConfigMap\n")
+            state.commit_files(repo, branch, [change], "Take the size out", actor=author)
+            state.pulls.open(repo, author, title="net/edge", head=branch, base="main")
+        pulls = ("/pulls", "/pull/1", "/pull/1/commits", "/pull/1/checks", "/pull/1/files")
+        beyond, files = list[str](), ("/tree/main/net/edge", "/blob/main/net/edge/router.yaml")
+        for page in ("", *pulls, *files, "/branches"):
+            browser.opens(f"{forge.web_url}/acme/blueprints{page}")
+            if page == "/pull/1":
+                browser.sees("What is missing stands above.")
+            beyond += browser.beyond()
+
+    assert beyond == []

@@ -25,6 +25,9 @@ PATIENCE = 90.0
 USUAL = (1280, 900)
 """Width and height of the window, in CSS pixels."""
 
+NARROW = 400
+"""Width of a telephone's window; every page fits into it."""
+
 _FIND = """
 (() => {
   const words = %s, flat = (e) => (e.innerText || "").replace(/\\s+/g, " ").trim();
@@ -41,6 +44,31 @@ _FIND = """
 })()
 """
 """Finds what a person would press by its words; nothing that is hidden, disabled or covered."""
+
+_BEYOND = """
+(() => {
+  const cut = (e) => {
+    if (!e) return false;
+    const style = getComputedStyle(e);
+    return /auto|scroll/.test(style.overflowX) || style.textOverflow === "ellipsis"
+      || cut(e.parentElement);
+  };
+  const right = (node) => {
+    const range = document.createRange();
+    range.selectNode(node);
+    return (node instanceof Element ? node : range).getBoundingClientRect().right;
+  };
+  const found = [], nodes = document.createTreeWalker(document.body, 5);
+  while (nodes.nextNode()) {
+    const node = nodes.currentNode, seen = node instanceof Element ? node : node.parentElement;
+    if (!seen.checkVisibility() || cut(node.parentElement)) continue;
+    if (right(node) > innerWidth + 0.5) found.push(`${Math.round(right(node))}: `
+      + (node instanceof Element ? node.outerHTML : node.data).trim().slice(0, 80));
+  }
+  return found;
+})()
+"""
+"""What of the page nobody sees: right of the window, though not in what scrolls or ends in dots."""
 
 
 class BrowserError(Exception):
@@ -187,6 +215,13 @@ class Browser:
         shot = self._call("Page.captureScreenshot", format="png")
         file.write_bytes(base64.b64decode(shot["data"]))
         self.resize(*USUAL)
+
+    def beyond(self) -> list[str]:
+        """What lies right of a narrow window, and where it ends."""
+        self.resize(NARROW, USUAL[1])
+        found = self._evaluate(_BEYOND)
+        self.resize(*USUAL)
+        return list(found)
 
     def _leaves(self, what: str) -> None:
         until = time.monotonic() + PATIENCE

@@ -14,7 +14,7 @@ from typing import Literal
 
 from bot.sandbox.serve import SandboxForge
 from tests.ports import free_port
-from tests.walkthrough.browser import Browser
+from tests.walkthrough.browser import NARROW, Browser, BrowserError
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guide"
@@ -139,6 +139,8 @@ class Walker:
     def _looks(self, name: str) -> None:
         look = self._pages[name]
         self.browser.sees(*look.words)
+        if beyond := self.browser.beyond():
+            raise BrowserError(f"{self.browser.address()} is wider than {NARROW}: {beyond}")
         if self._pictures is not None:
             self.browser.pictures(self._pictures / f"{name}.png", look.width, look.height)
 
