@@ -82,7 +82,7 @@ class Newcomer(Walker):
         browser.sees("rules approved", reload=True)
         self._looks("onboarding")
         browser.presses("Merge pull request")
-        browser.sees("1 commit was merged into")
+        browser.sees("had 1 commit merged into")
         self._looks("merged-by-hand")
 
     def publishes(self) -> None:
@@ -105,7 +105,7 @@ class Newcomer(Walker):
         browser.sees("approved: 0 of 1", "Open", "does not require the check", reload=True)
         self._looks("proposed")
         self._says("approver", "/approve")
-        browser.sees("1 commit was merged into", "net/core/v1", reload=True)
+        browser.sees("had 1 commit merged into", "net/core/v1", reload=True)
         browser.sees("porchbot: published", reload=True)  # the label
         browser.misses("porchbot: proposed")
         self._looks("published")

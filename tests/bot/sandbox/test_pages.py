@@ -77,6 +77,18 @@ class Browser:
         return self
 
 
+def seen(html: str) -> str:
+    """What a page says, with single blanks."""
+    return " ".join(re.sub(r"<[^>]*>", "", html).split())
+
+
+def cut_off(html: str) -> list[tuple[str, str]]:
+    """What pointing at each row that may be cut off says, and the whole row."""
+    rows = re.findall(r'<div class="row-main clip" title="([^"]*)">(.*?)</div>', html)
+    assert len(rows) == html.count("row-main clip")
+    return [(title.strip(), seen(row)) for title, row in rows]
+
+
 @pytest.fixture
 def forge(tmp_path: Path) -> Iterator[tuple[ForgeState, Pull]]:
     store = BareStore(tmp_path)
@@ -124,13 +136,16 @@ class TestShows:
         assert "strategy: &lt;b&gt;fast&lt;/b&gt;" in html
         assert "A binary or very large file" in browser.see(f"{REPO}/blob/main/logo.png")
 
-    def test_whose_commits_were_merged_is_one_phrase(
-        self, browser: Browser, state: ForgeState, pull: Pull
+    @pytest.mark.parametrize("merged", [False, True])
+    def test_whose_commits_are_merged_is_one_phrase(
+        self, browser: Browser, state: ForgeState, pull: Pull, merged: bool
     ) -> None:
-        """Short-cut: the name and its genitive on two lines of the template: a blank between."""
-        pull.merged_at = pull.created_at
-        html = re.sub(r"<[^>]*>", "", browser.see(f"{REPO}/pull/1"))
-        assert f"{pull.user.login}\u2019s " in html
+        """Short-cut: a genitive after the name, from which a bot's badge parts it."""
+        pull.merged_at = pull.created_at if merged else None
+        for login, who in {"author": "author", "porchbot[bot]": "porchbot[bot] bot"}.items():
+            pull.user = state.user(login)
+            does = "had 1 commit merged into" if merged else "wants to merge 1 commit into"
+            assert f" {who} {does} main from drafts/net" in seen(browser.see(f"{REPO}/pull/1"))
 
     def test_annotations_stand_at_their_line(self, browser: Browser) -> None:
         html = browser.see(f"{REPO}/pull/1/files")
@@ -150,6 +165,12 @@ class TestShows:
         html = browser.see(f"{REPO}/pull/1")
         assert "Merging is blocked" in html
         assert "At least 1 approving review is required" in html
+
+    def test_a_check_whose_title_is_cut_off_says_it_in_full(self, browser: Browser) -> None:
+        """Short-cut: dots at the end of the row, and the whole on another page alone."""
+        rows = cut_off(browser.see(f"{REPO}/pull/1"))
+        assert ("porchbot/publish net/core v1 waits: not valid",) * 2 in rows
+        assert all(title == text for title, text in rows)
 
     def test_lists(self, browser: Browser) -> None:
         assert "owner/packages" in browser.see("/")

@@ -8,7 +8,7 @@ import pytest
 
 from bot.sandbox.pages.gitlab import GitLabPages
 from tests.bot.sandbox.gitlab.conftest import Hub
-from tests.bot.sandbox.test_pages import Browser
+from tests.bot.sandbox.test_pages import Browser, cut_off
 
 MR = "/olga/pkg/-/merge_requests/1"
 
@@ -33,7 +33,9 @@ def test_a_merge_request_reads_as_gitlabs(hub: Hub, browser: Browser) -> None:
     mr.discussions.create({"body": "Why four?", "position": {**where, **mr.diff_refs}})
     hub.set(only_allow_merge_if_pipeline_succeeds=True)
 
-    page = _text(browser.be("ben").see(MR))
+    html = browser.be("ben").see(MR)
+    assert cut_off(html) == [("porchbot/render 2 errors",) * 2]
+    page = _text(html)
     for words in (
         "A change !1",
         "ann requested to merge change into main",
