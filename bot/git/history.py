@@ -32,7 +32,7 @@ from bot.git.port import (
 )
 from bot.git.process import GitSlowError, environment, reason, run
 from bot.git.trees import StoredTrees
-from lifecycle.messages.checks import large_folder
+from lifecycle.messages.checks import large_folder, large_tag
 from lifecycle.names import HEADS, TAGS, Sha
 
 _NEAR = 8
@@ -106,8 +106,14 @@ class DiskHistory(CommitReader, StoredTrees):
         return found
 
     def ref(self, name: str) -> Sha | None:
-        """The commit of a branch or tag; None when there is no such ref."""
+        """The commit of a branch or tag; None when there is no such ref.
+
+        Raises:
+            ObjectTooLargeError: A tag that was left out when others were fetched.
+        """
         found = self.refs(name).get(name)
+        if found and not found[1]:
+            raise ObjectTooLargeError(large_tag())
         return found[1] if found else None
 
     def commit(self, sha: str) -> Commit:

@@ -17,7 +17,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -27,6 +27,7 @@ import structlog
 from bot.clock import SYSTEM, Clock
 from bot.git import packs, upkeep
 from bot.git import refs as git_refs
+from bot.git.apart import LeftOut, SlowRefsError
 from bot.git.caches import MirrorCaches
 from bot.git.first import FirstFetch, give_back
 from bot.git.history import DiskHistory
@@ -58,7 +59,7 @@ from bot.git.remote import RemoteRefs
 from bot.git.seen import SeenRefs
 from lifecycle.identity import RepositoryId
 from lifecycle.messages.checks import large_head, large_push
-from lifecycle.names import HEADS, TAGS, Ref, Sha
+from lifecycle.names import HEADS, TAGS, Ref, Sha, parse_tag
 
 log = structlog.get_logger()
 
@@ -136,10 +137,7 @@ class DiskMirror:
         self._patience = patience
         self.first = first or FirstFetch(folder, clock, patience)
         self._is_large = False
-        self._too_large: dict[str, Sha] = {}  # branches that were tried alone, and where they were
-        self._exactly = (
-            False  # none is asked for that is only called alike, after one was too large
-        )
+        self._left_out = LeftOut(clock, patience)
 
     def fetch(
         self,
@@ -178,72 +176,19 @@ class DiskMirror:
             begun = self._clock.monotonic()
             wanted, self._wanted = self._wanted, set()
             # What others wait for is fetched with it: one fetch for all that ask at once.
-            places = git_refs.outermost({*wanted, *asked})
+            places: Sequence[str] = git_refs.outermost({*wanted, *asked})
             if self._broken and begun - self._rebuilt > REBUILD:
                 self._rebuilt = begun
                 self._remove()
             refs = None if self._news(heads, places) else self._unchanged(credentials, places)
             if refs is None:
-                if HEADS in asked and self._too_large:
-                    self._fetch_each(credentials, places, tried=False)
-                    return
-                try:
-                    refs = self._fetch_and_list(credentials, places)
-                    self._exactly &= HEADS not in places
-                except ObjectTooLargeError:
-                    self._exactly = True
-                    if HEADS in asked:
-                        self._fetch_each(credentials, places, tried=True)
-                        return
-                    # It may be what others asked for, who ask for that by themselves, or what is
-                    # only called alike.
-                    places = git_refs.outermost(asked)
-                    refs = self._fetch_and_list(credentials, places)
+                refs, places = self._fetch_and_list(credentials, places, asked)
+            left = git_refs.at(self._left_out.at(places), [HEADS])
+            if left:  # a look at one of them asks for it anew, and is told
+                self._seen.clear()
+                places = [p for p in places if not git_refs.at(left, [p])]
             self._seen.keep(begun, places, refs)
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
-
-    def _fetch_each(self, credentials: str, places: Sequence[str], *, tried: bool) -> None:
-        """Fetch all branches but those that are too large by themselves, which stay as they were.
-
-        Nothing is kept of what was seen: a look at one of them asks for it anew, and is told.
-
-        Args:
-            credentials: As `fetch` has them.
-            places: What to fetch, all branches among it.
-            tried: All of it was too large together just now.
-
-        Raises:
-            ObjectTooLargeError: The rest of the places is too large as well, or every branch is.
-        """
-        begun = self._clock.monotonic()
-        there = self._listed_there(credentials, [HEADS])
-        self._seen.clear()
-        if rest := [place for place in places if place != HEADS]:
-            self._fetch_refs(credentials, rest)
-        here = self._pruned(there, [HEADS])
-        known = self._too_large.items() & there.items()
-        self._too_large = dict(known)
-        parts = [([ref for ref, _ in there.items() - here.items() - known], tried)]
-        is_known = False
-        while parts:
-            if is_known and self._clock.monotonic() - begun > self._patience:
-                raise GitBusyError("many branches are too large; others are tried later")
-            part, is_large = parts.pop()
-            try:
-                if part and not is_large:
-                    self._fetch_branches(credentials, part)
-            except ObjectTooLargeError:
-                is_large = True
-            is_known |= not is_large or len(part) == 1
-            if is_large and len(part) > 1:
-                half = len(part) // 2
-                parts += [(part[:half], False), (part[half:], False)]
-            elif is_large:
-                self._too_large |= {ref: there[ref] for ref in part}
-        if there and self._too_large.keys() == there.keys():
-            raise ObjectTooLargeError(large_push(self._large_memory))
-        os.utime(self.folder)
-        log.warning("branches are too large to be fetched", branches=sorted(self._too_large))
 
     def _news(self, heads: Collection[str], places: Sequence[str]) -> bool:
         """Whether one of these commits is none of the refs at places, as they are here."""
@@ -267,59 +212,107 @@ class DiskMirror:
         here = git_refs.listed(self.folder, unknown) if unknown else {}
         for refs in known.values():
             here |= refs or {}
-        same = {ref: sha for ref, (sha, _) in here.items()} == there
-        return here if same and upkeep.has_tips(self.folder, there.values()) else None
+        left = self._left_out.at(places)
+        same = {ref: sha for ref, (sha, _) in here.items()} | left == there
+        tips = (sha for ref, sha in there.items() if ref not in left)
+        return here | self._untold(places) if same and upkeep.has_tips(self.folder, tips) else None
 
-    def _fetch_exactly(self, credentials: str, places: Sequence[str]) -> None:
-        """Fetch places, without the branches that are only called alike."""
-        heads = [place for place in places if git_refs.inside(place, HEADS)]
-        if heads:
-            self._make()
-            there = self._listed_there(credentials, heads)
-            self._pruned(there, heads)
-            self._fetch_branches(credentials, list(there))
-        if rest := [place for place in places if place not in heads]:
-            self._fetch_refs(credentials, rest)
+    def _untold(self, places: Sequence[str]) -> dict[str, tuple[Sha, Sha]]:
+        """Tags that were left out: that they are there counts, and nobody knows what is behind."""
+        left = git_refs.at(self._left_out.at(places), [TAGS])
+        return {ref: (sha, Sha("")) for ref, sha in left.items()}
 
-    def _fetch_branches(self, credentials: str, refs: Sequence[str]) -> None:
-        """Fetch branches by their whole names.
+    def _listed(self, places: Sequence[str]) -> Refs:
+        return git_refs.listed(self.folder, places) | self._untold(places)
+
+    def _fetch_by_name(
+        self, credentials: str, places: Sequence[str], tried: ObjectTooLargeError | None
+    ) -> None:
+        """Fetch places, without what is only called alike, and what is left out.
+
+        Args:
+            credentials: As `fetch` has them.
+            places: Which.
+            tried: How all that is new there failed just now.
+
+        Raises:
+            ObjectTooLargeError: A branch that was asked for, a release, or every branch, is.
+        """
+
+        def needed(ref: str) -> bool:
+            return parse_tag(ref) is not None or (ref in places and git_refs.inside(ref, HEADS))
+
+        self._make()
+        there = self._listed_there(credentials, places)
+        self._left_out.forget(places, there)
+        with self._seen.changing():
+            here = self._pruned(there, places)
+            new = dict(there.items() - here.items())
+            self._left_out.fetch(
+                new, needed, lambda refs: self._fetch_named(credentials, refs), tried
+            )
+        if HEADS in places:
+            self._left_out.came()
+            branches = git_refs.at(there, [HEADS])
+            if branches and branches.keys() <= self._left_out.at([HEADS]).keys():
+                raise ObjectTooLargeError(large_push(self._large_memory))
+
+    def _fetch_named(self, credentials: str, refs: Sequence[str]) -> None:
+        """Fetch refs by their whole names.
 
         Git brings none where one of them is gone by then, or what is gone has the name of a folder.
         """
         few = git_refs.MOST_NAMED
         try:
             for some in (refs[first : first + few] for first in range(0, len(refs), few)):
-                with self._seen.changing():
-                    self._fetch(credentials, ["--", self.url, *(f"+{ref}:{ref}" for ref in some)])
+                self._fetch(credentials, ["--", self.url, *(f"+{ref}:{ref}" for ref in some)])
         except GitSlowError:
             raise
         except GitBusyError:
-            there = self._listed_there(credentials, [HEADS])
+            kinds = sorted({HEADS if git_refs.inside(ref, HEADS) else TAGS for ref in refs})
+            there = self._listed_there(credentials, kinds)
             self._seen.clear()
             left = [ref for ref in refs if ref in there]
-            if self._pruned(there, [HEADS]).keys() <= there.keys() and len(left) == len(refs):
+            if self._pruned(there, kinds).keys() <= there.keys() and len(left) == len(refs):
                 raise
-            self._fetch_branches(credentials, left)
+            self._fetch_named(credentials, left)
 
     def _pruned(self, there: Mapping[str, Sha], places: Sequence[str]) -> dict[str, Sha]:
         """Remove the refs at places that are not there any more; those that were here."""
-        here = {ref: sha for ref, (sha, _) in git_refs.listed(self.folder, places).items()}
+        listed = git_refs.listed(self.folder, places).items()
+        # A tag called like a folder of tags is at none of the places that are asked for.
+        tags = {place for place in places if git_refs.inside(place, TAGS)}
+        here = {ref: sha for ref, (sha, _) in listed if ref not in tags}
         gone = "".join(f"delete {ref}\n" for ref in here.keys() - there.keys())
-        with self._seen.changing():
-            run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
+        run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
         return here
 
-    def _fetch_and_list(self, credentials: str, places: Sequence[str]) -> Refs:
-        exactly = self._exactly and HEADS not in places
-        fetch = self._fetch_exactly if exactly else self._fetch_refs
+    def _fetch_and_list(
+        self, credentials: str, places: Sequence[str], asked: Sequence[str]
+    ) -> tuple[Refs, Sequence[str]]:
+        """Fetch places, or those alone that were asked for, where something is too large."""
+        tried = None
+        if not self._left_out.by_name:
+            try:
+                self._fetch_healthy(lambda: self._fetch_refs(credentials, places))
+                return self._listed(places), places
+            except ObjectTooLargeError as error:
+                self._left_out.failed()
+                # Others may have asked for it, or it is only called like a branch.
+                tried = error if HEADS in asked and set(asked) == set(places) else None
+        mine = git_refs.outermost(asked)  # others ask for theirs by themselves
+        self._fetch_healthy(lambda: self._fetch_by_name(credentials, mine, tried))
+        return self._listed(mine), mine
+
+    def _fetch_healthy(self, fetch: Callable[[], None]) -> None:
+        """Fetch into a mirror that is made anew where git calls it broken."""
         try:
-            fetch(credentials, places)
+            fetch()
         except GitBusyError:
             if self._healthy():
                 raise
             self._remove()
-            fetch(credentials, places)
-        return git_refs.listed(self.folder, places)
+            fetch()
 
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """Fetch the head of a proposal from a fork, or of a branch that is gone.
@@ -342,7 +335,10 @@ class DiskMirror:
         with self._locked():
             self._make()
             there = self._listed_there(credentials, [TAGS])
-            if len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS:
+            self._left_out.forget([TAGS], there)
+            many = len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS
+            # By whole names it would take long to fetch them again.
+            if many and not self._left_out.at([TAGS]):
                 self._drop_tags()
                 self._seen.disagree()
         return there
@@ -385,7 +381,8 @@ class DiskMirror:
                 return {}
             if since is not None:
                 self._bring(credentials, [place], since)
-            return self._seen.at(place)
+            found = self._seen.at(place)
+            return self._listed([place]) if found is None and self._left_out.by_name else found
 
         return DiskHistory(self.folder, self._kept, self._found_broken, fresh)
 
@@ -566,10 +563,12 @@ class DiskMirror:
                 file_bytes=file_bytes,
                 memory_bytes=memory,
             )
-        except GitSlowError:
-            self._exactly |= file_bytes is None
+        except GitSlowError as error:
             upkeep.clear(self.folder)
-            raise
+            if file_bytes is not None:
+                raise
+            self._left_out.failed()
+            raise SlowRefsError(str(error)) from error
 
     def _has_something(self) -> bool:
         """Whether anything was ever fetched; what is small came without a pack."""

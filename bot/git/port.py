@@ -56,7 +56,8 @@ Changes = Mapping[str, bytes | None] | Mapping[str, Entry | None]
 """Path to what is to stand there, bytes alone where a mode is kept; None for nothing."""
 
 Refs = Mapping[str, tuple[Sha, Sha]]
-"""Full name to the object that a ref names, and the commit behind that."""
+"""Full name to the object that a ref names, and the commit behind that: "" for a tag, never of a
+release, that takes too much to be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,11 @@ class History(Protocol):
         """
 
     def ref(self, name: str) -> Sha | None:
-        """The commit of a branch or tag; None when there is no such ref."""
+        """The commit of a branch or tag; None when there is no such ref.
+
+        Raises:
+            ObjectTooLargeError: The tag takes too much to be fetched.
+        """
 
     # Commits
 

@@ -354,8 +354,7 @@ class ServedUpstreams:
                 tag = names.tag(package, number)
                 return tag, tags[tag][1]
             for name in (scoped(package, ref), names.branch_ref(names.branch_name(ref))):
-                commit = tags[name][1] if name in tags else git.ref(name)
-                if commit:
+                if commit := git.ref(name):
                     return name, commit
         return None
 

@@ -114,6 +114,11 @@ def large_push(memory: int) -> str:
     )
 
 
+def large_tag() -> str:
+    """Why what a tag names cannot be read."""
+    return "The tag takes too much memory, or too long, to be fetched. Name another one."
+
+
 def not_looked_at_title(incident: str, said: str = "") -> str:
     """The same in one line, which is all that a commit status shows."""
     told = f": {said}" if said else f" (incident {incident})"

@@ -118,14 +118,14 @@ def test_many_that_are_too_large_are_tried_in_several_sweeps(
     for name in ("one", "two", "three"):
         large(remote, name)
     tip = moved(remote)
-    bring, clock = here._fetch_branches, here._clock
+    bring, clock = here._fetch_named, here._clock
     assert isinstance(clock, ManualClock)
 
     def takes_long(credentials: str, refs: Any) -> None:
         clock.seconds += 121
         bring(credentials, refs)
 
-    monkeypatch.setattr(here, "_fetch_branches", takes_long)
+    monkeypatch.setattr(here, "_fetch_named", takes_long)
     for _ in range(3):
         begun = clock.seconds
         with pytest.raises(GitBusyError, match="others are tried later"):

@@ -179,13 +179,13 @@ def test_a_sweep_goes_without_a_branch_that_is_too_large(
         swept.fetch(TOKEN, since=0, scope=Scope(frozenset({"large"})))
 
     tried: list[Sequence[str]] = []
-    fetch = swept._fetch_branches
+    fetch = swept._fetch_named
 
     def tries(credentials: str, refs: Sequence[str]) -> None:
         tried.append(refs)
         fetch(credentials, refs)
 
-    monkeypatch.setattr(swept, "_fetch_branches", tries)
+    monkeypatch.setattr(swept, "_fetch_named", tries)
     there["refs/heads/n0"] = remote.commit({"a": b"9"}, base, ref="refs/heads/n0")
     swept.fetch(TOKEN, scope=BRANCHES)
     assert (branches(), tried) == (there, [["refs/heads/n0"]])

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
+from bot.git.port import ObjectTooLargeError, Refs
 from bot.look.published import PublishedTags
 from bot.upstream.elsewhere import Came
 from bot.upstream.fetching import LimitedFetches
@@ -24,12 +25,15 @@ from cadlib.kptfile.values import GitRef
 from cadlib.package.files import Entry
 from lifecycle.access import Person, Role
 from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.messages.checks import large_tag
+from lifecycle.names import Sha
 from lifecycle.policy import Policy, UpstreamPolicy
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import GitReference, RevisionReference, parse
 from tests.memory.clock import ManualClock
 from tests.memory.git import MemoryMirrors, MemoryRemote
+from tests.memory.git_history import MemoryHistory
 from tests.memory.store import MemoryStore
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -435,6 +439,35 @@ async def test_a_tag_that_names_no_commit_is_refused(stage: Stage, ref: str) -> 
     served = stage.upstreams._served
     with pytest.raises(UpstreamError, match=f"{ref} of acme/blueprints//net/core names no commit"):
         await served.fetch(ServedPackage(BLUEPRINTS, "net/core"), ref)
+
+
+async def test_a_tag_that_takes_too_much_to_be_fetched_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts: a branch of that name is read, since the list of tags has no commit of it; or
+    git's error goes through, and each look at the proposal whose comment names it fails."""
+    stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE}, "big")
+    stage.remotes[BLUEPRINTS.clone_url].refs["refs/tags/net/core/big"] = stage.publish(
+        BLUEPRINTS, "net/core", 2
+    )
+    ref, refs = MemoryHistory.ref, MemoryHistory.refs
+
+    def named(git: MemoryHistory, name: str) -> Sha | None:
+        if name == "refs/tags/net/core/big":
+            raise ObjectTooLargeError(large_tag())
+        return ref(git, name)
+
+    def listed(git: MemoryHistory, *places: str) -> Refs:
+        return {
+            r: (at, Sha("") if r == "refs/tags/net/core/big" else c)
+            for r, (at, c) in refs(git, *places).items()
+        }
+
+    monkeypatch.setattr(MemoryHistory, "ref", named)
+    monkeypatch.setattr(MemoryHistory, "refs", listed)
+    fault, said = await stage.refused("acme/blueprints//net/core@big")
+    assert fault is UpstreamFault.TOO_LARGE
+    assert "takes too much memory, or too long, to be fetched" in said
 
 
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:
