@@ -121,7 +121,8 @@ class VariantsHandler:
         Raises:
             Exception: What went wrong first with a package, once all others were looked at.
         """
-        served = await self._serving.of(key.repository)
+        # As the forge has it now: what is made is pushed there, by the rules of its default branch.
+        served = await self._serving.renewed(key.repository)
         upstreams, began = self._serving.upstreams, served.clock.monotonic()
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
         found = await rules_of(served)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stories.test_upstreams import publishes
-from tests.stories.test_variants import SHOP, variant
+from tests.stories.test_variants import RULES, SHOP, variant
 from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
 
 BRANCH = "drafts/net/core/first"
@@ -132,3 +132,35 @@ def _goes_on_at_trunk(stage: World, name: str) -> None:
     with state.lock:
         (other,) = (r for r in state.data.repositories.values() if r.name == name)
     state.admin.edit(other, default_branch="trunk")
+
+
+@pytest.mark.parametrize("renames", [True, False])
+def test_drafts_of_rules_go_where_the_repository_and_its_default_branch_are_now(
+    play: World, renames: bool
+) -> None:
+    """The short-cut looks where both were a quarter of an hour ago: the rules of whoever took over
+    that name have the bot push drafts, to a repository that it was not asked to write to."""
+    publishes(play, "net/base", package("net/base"), 1)
+    state, here = play.forge.state, play.repository
+    play.owner.pushes("trunk", {"notes.md": "Here it goes on.\n"})
+    play.rests()
+    play.forge.faults.hooks.drop("*", None)
+    if renames:
+        state.admin.rename(here, "platform")
+        taken = state.fork(here, "acme", "blueprints")
+        state.add_member(taken, "author", "admin")
+        if play.name == "gitlab":
+            state.add_member(taken, play.caller, "maintain")
+        else:
+            state.install(play.app, here, taken)
+    else:
+        taken = here
+        state.admin.edit(here, default_branch="trunk")
+        play.owner.deletes("heads/main")
+        play.author.pushes("main", {"notes.md": "Anew.\n"}, base="trunk")
+    play.author.pushes("main", {".porchbot.yaml": RULES, **variant()})
+
+    play.wake(f"{play.name}:{here.id}:variants")
+    play.rests()
+
+    assert [each for each in (*taken.refs, *here.refs) if SHOP in each] == []
