@@ -72,7 +72,7 @@ class FetchCommands:
         options = [each for each in arguments if each.startswith("--")]
         patterns = [each for each in arguments if not each.startswith("--")]
         done = self.git("ls-remote", "--quiet", *options, "--", self.way.url, *patterns)
-        return done, [] if done.status else advertised(done.output)
+        return done, [] if done.status else [*advertised(done.output)]
 
     def fetch(self, *arguments: str, text: str = "") -> Done:
         """Fetch refs or objects; options come first."""

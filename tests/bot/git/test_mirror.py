@@ -1,6 +1,8 @@
 """What a look makes the forge tell: the refs it is about, however many there are."""
 
 import time
+import tracemalloc
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -286,3 +288,16 @@ def test_a_look_takes_nothing_for_absent_that_it_did_not_fetch(
         assert list(git.refs("refs/tags/net/core")) == ["refs/tags/net/core/v1"]  # as before
     with mirror.open(TOKEN, time.monotonic()) as git:
         assert list(git.refs("refs/tags/net/core")) == []
+
+
+def test_a_list_of_very_many_refs_is_read_line_by_line() -> None:
+    """The short-cut splits it: 100,000 lines beside the text, for the bot of a large repository."""
+    text = "".join(f"{number:040x}\trefs/tags/net/v{number}\n" for number in range(10_000))
+    tracemalloc.start()
+    try:
+        last = deque(git_refs.advertised(text), maxlen=1)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert last.pop() == (f"{9_999:040x}", "refs/tags/net/v9999")
+    assert most < len(text) / 10
