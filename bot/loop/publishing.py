@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import structlog
 
@@ -37,6 +38,21 @@ SHORT_WAIT = 2.0
 """Seconds until a merge is tried again of which nobody is told: over before that could be shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What may be to publish on a branch, as it was listed.
+
+    Attributes:
+        since: When that began, in monotonic seconds.
+        waiting: Merged proposals without a tag.
+        named: Those in line; None for one that is gone.
+    """
+
+    since: float
+    waiting: list[ListedProposal]
+    named: list[ListedProposal | None]
+
+
 class Publishing:
     """Handles the keys of base branches.
 
@@ -60,14 +76,13 @@ class Publishing:
         Raises:
             SomeFailedError: Some were not published.
         """
-        # As the forge has it now: what is published is judged by the rules of its default branch.
-        served = await self._serving.renewed(key.repository)
         wait: float | None = None
         failed: dict[int, Exception] = {}
-        since = served.clock.monotonic()
+        served, listed = await self._listed(key, failed)
+        since = listed.since
         touched = await self._store.sweeps.packages(served.id)
         with served.publishes(key.branch):
-            pulls = await self._to_publish(served, key.branch, since, failed)
+            pulls = await self._to_publish(served, key.branch, listed)
             for pull in pulls:
                 again = None
                 with _by_itself(pull.number, failed):
@@ -90,20 +105,45 @@ class Publishing:
             raise SomeFailedError(failed)
         return wait
 
+    async def _listed(
+        self, key: keys.BaseKey, failed: dict[int, Exception]
+    ) -> tuple[ServedRepository, _Listed]:
+        """The repository as the forge has it now, and what may be to publish in it.
+
+        What is published is judged by the rules of its default branch. Whether that, or its name,
+        is another by now is asked for beside all else, which is asked for again where it is.
+        """
+        known = await self._serving.of(key.repository)
+        beside = asyncio.create_task(self._ask(known, key.branch, failed))
+        try:
+            served = await self._serving.renewed(key.repository)
+            if served is known:
+                return served, await beside
+        finally:
+            beside.cancel()
+            await asyncio.gather(beside, return_exceptions=True)
+        failed.clear()
+        return served, await self._ask(served, key.branch, failed)
+
+    async def _ask(
+        self, served: ServedRepository, branch: str, failed: dict[int, Exception]
+    ) -> _Listed:
+        """Fetch a branch and ask what may be to publish; what cannot be read is in `failed`."""
+        since = served.clock.monotonic()
+        with served.publishes(branch):
+            asked = await self._store.revisions.asked_publish(served.id, branch)
+            waiting, named, _ = await asyncio.gather(
+                served.merged.waiting(branch, asked),
+                asyncio.gather(*(self._asked(served, branch, number, failed) for number in asked)),
+                served.looker.fetcher.fetch(Scope(frozenset({branch})), since),
+            )
+        return _Listed(since, waiting, named)
+
     async def _to_publish(
-        self,
-        served: ServedRepository,
-        branch: str,
-        since: float,
-        failed: dict[int, Exception],
+        self, served: ServedRepository, branch: str, listed: _Listed
     ) -> list[ListedProposal]:
-        """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
-        asked = await self._store.revisions.asked_publish(served.id, branch)
-        waiting, named, _ = await asyncio.gather(
-            served.merged.waiting(branch, asked),
-            asyncio.gather(*(self._asked(served, branch, number, failed) for number in asked)),
-            served.looker.fetcher.fetch(Scope(frozenset({branch})), since),
-        )
+        """Proposals to merge or tag, in order."""
+        waiting = listed.waiting
         tip = await served.offload(branches.tip, served.mirror, branch)
         if tip is not None:
             await self._store.revisions.saw_tip(served.id, branch, tip)
@@ -112,7 +152,7 @@ class Publishing:
             order = await served.offload(branches.first_parent_order, served.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
         known = {p.number for p in waiting}
-        return waiting + [p for p in named if p is not None and p.number not in known]
+        return waiting + [p for p in listed.named if p is not None and p.number not in known]
 
     async def _index(self, served: ServedRepository, branch: str) -> None:
         """Keep the index of upstreams; what cannot be read for it keeps nothing from publishing."""

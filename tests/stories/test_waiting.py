@@ -53,9 +53,10 @@ def test_the_first_push_of_a_draft_waits_for_seven_answers_in_turn(far: Simulate
     assert len(calls(far, mark, until="/check-runs")) <= 13
 
 
-def test_an_approval_waits_for_twenty_three_answers_in_turn(far: SimulatedWorld) -> None:
-    """The short-cuts ask which others have the same head once all else is known; and ask git what
-    changed before they fetch what the forge has just merged.
+def test_an_approval_waits_for_twenty_two_answers_in_turn(far: SimulatedWorld) -> None:
+    """The short-cuts ask which others have the same head once all else is known; ask git what
+    changed before they fetch what the forge has just merged; and ask what the repository is called
+    before they ask for anything in it.
     """
     far.author.pushes(BRANCH, package("net/new"))
     number = far.author.pull_of(BRANCH).number
@@ -66,7 +67,7 @@ def test_an_approval_waits_for_twenty_three_answers_in_turn(far: SimulatedWorld)
     far.approver.says(number, "/approve")
     far.author.waits_for_tag("net/new/v1")
 
-    assert seconds(far, began) <= 23
+    assert seconds(far, began) <= 22
     names = [call.name for call in calls(far, mark, until="/git/refs")]
     merged = next(i for i, name in enumerate(names) if name.startswith("PUT "))
     after = [name for name in names[merged:] if name.endswith("git-upload-pack")]
