@@ -20,7 +20,7 @@ from lifecycle.identity import GITHUB, RepositoryId
 CONNECTIONS = 10
 """Most connections of one process: looks hold one for a moment only."""
 
-GROWS = 0.1
+GROWS = 0.01
 """Seconds that somebody waits for a turn until there is one connection more. Statements take
 milliseconds, and a new connection has to start a process and plan each statement anew."""
 
