@@ -32,6 +32,7 @@ from bot.config_variants import (
     SourceName,
 )
 from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, FileReference, parse, united
+from bot.ledger_paths import LEDGER, package_ledger
 from cadlib import forms
 from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
@@ -66,8 +67,6 @@ from lifecycle.policy import (
 )
 
 CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
-LEDGER = ".porchbot/ledger.yaml"
-LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"drafts"}),
@@ -664,17 +663,6 @@ _kept_ledger = lru_cache(maxsize=64)(_ledger)
 # One of 1 MiB takes a second to read, and is asked for each package, and at the commit of each of
 # its releases: the text is mostly the same.
 _long_ledger = lru_cache(maxsize=2)(_ledger)
-
-
-def package_ledger(package: str) -> str:
-    """Path of the ledger of one package; "" for the root package, which only `LEDGER` lists."""
-    return f"{LEDGERS}/{package}.yaml" if package else ""
-
-
-def ledger_package(path: str) -> str | None:
-    """The package whose ledger a file is; None for any other file."""
-    inside = path.startswith(f"{LEDGERS}/") and path.endswith(".yaml")
-    return path.removeprefix(f"{LEDGERS}/").removesuffix(".yaml") if inside else None
 
 
 def read_package_ledger(data: bytes | None, path: str) -> Entries | BrokenPolicy:

@@ -10,9 +10,9 @@ from datetime import datetime
 import structlog
 
 from bot.clock import Clock, Offload
-from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge, Repository
 from bot.git.port import BRANCHES, Scope
+from bot.ledger_paths import LEDGER, package_ledger
 from bot.look import draft_branches, rules
 from bot.look.away import Away, AwayError
 from bot.look.drafted_from import DraftUpstreams, Origin, of_variants

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from bot import config
-from bot.config import LEDGER
+from bot import ledger_paths
+from bot.ledger_paths import LEDGER
 from bot.look import rules, upstreams
 from bot.look.reader import MirrorReader
 from bot.look.rules import Blob
@@ -40,7 +40,7 @@ def difference(blob: Blob, before: str, after: str, files: Iterable[str]) -> Led
         after: A commit.
         files: The paths that differ between them.
     """
-    differ = sorted(path for path in files if path == LEDGER or config.ledger_package(path))
+    differ = sorted(path for path in files if path == LEDGER or ledger_paths.ledger_package(path))
     there: dict[str, dict[str, tuple[Entries, Entries]]] = {}
     broken: list[BrokenPolicy] = []
     for path in differ:

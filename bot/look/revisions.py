@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from bot.clock import Offload
-from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge
 from bot.git.port import Scope
+from bot.ledger_paths import LEDGER, package_ledger
 from bot.look import owners, rules, upstreams
 from bot.look.draft_branches import ended, proposes
 from bot.look.fetching import Fetcher

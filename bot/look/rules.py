@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bot import config
-from bot.config import CONFIG, LEDGER
+from bot.config import CONFIG
 from bot.extends import KEY, FileReference
+from bot.ledger_paths import LEDGER, ledger_package, package_ledger
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.ledger import Entries, Ledger, both
@@ -85,7 +86,7 @@ def listed(blob: Blob, at: str, package: str) -> Entries | BrokenPolicy:
         at: The commit; "" for none.
         package: Its path.
     """
-    path = config.package_ledger(package)
+    path = package_ledger(package)
     data = blob(at, path) if path and at else None
     own = data if isinstance(data, BrokenPolicy) else config.read_package_ledger(data, path)
     older = _ledger(blob, at) if at else {}
@@ -106,7 +107,7 @@ def file_of_ledger(blob: Blob, at: str, path: str) -> Ledger | BrokenPolicy:
         return _ledger(blob, at) if at else {}
     data = blob(at, path) if at else None
     found = data if isinstance(data, BrokenPolicy) else config.read_package_ledger(data, path)
-    return found if isinstance(found, BrokenPolicy) else {config.ledger_package(path) or "": found}
+    return found if isinstance(found, BrokenPolicy) else {ledger_package(path) or "": found}
 
 
 def listed_packages(blob: Blob, commits: Iterable[str], files: Iterable[str]) -> set[str]:
@@ -123,7 +124,7 @@ def listed_packages(blob: Blob, commits: Iterable[str], files: Iterable[str]) ->
             for at in commits:
                 there = _ledger(blob, at) if at else {}
                 found |= set() if isinstance(there, BrokenPolicy) else set(there)
-        elif package := config.ledger_package(path):
+        elif package := ledger_package(path):
             found.add(package)
     return found
 

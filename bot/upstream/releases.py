@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from threading import Lock
 from typing import Final
 
-from bot import config
+from bot import config, ledger_paths
 from bot.git.port import History, Refs
 from lifecycle import annotations, names
 from lifecycle.ledger import Entries, ListedState, both, held
@@ -192,9 +192,9 @@ def entries(git: History, tip: str | None, package: str) -> Entries | None:
     """
     if not tip or not git.has(tip):
         return {}
-    path = config.package_ledger(package)
+    path = ledger_paths.package_ledger(package)
     own = config.fetch(git.blob, tip, path) if path else None
-    older = config.read_ledger(config.fetch(git.blob, tip, config.LEDGER))
+    older = config.read_ledger(config.fetch(git.blob, tip, ledger_paths.LEDGER))
     alone = config.read_package_ledger(own, path)
     if isinstance(older, BrokenPolicy) or isinstance(alone, BrokenPolicy):
         return None

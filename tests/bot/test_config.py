@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot import config
+from bot import config, ledger_paths
 from cadlib.kptfile.values import Selector
 from cadlib.yaml import read as read_yaml
 from lifecycle.access import (
@@ -566,7 +566,7 @@ def test_a_file_that_is_too_large_is_refused_and_not_read_whole() -> None:
     assert asked == [("aaa", config.CONFIG, config.MOST_BYTES + 1)]
     for found, path in (
         (config.read(large), config.CONFIG),
-        (config.read_ledger(large), config.LEDGER),
+        (config.read_ledger(large), ledger_paths.LEDGER),
     ):
         assert isinstance(found, BrokenPolicy)
         ((place, problem, fix),) = ((str(p.place), p.problem, p.fix) for p in found.problems)
@@ -681,9 +681,9 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 def test_the_ledger_of_one_package_is_a_file_of_its_own() -> None:
     """Short-cuts refused: the form of the older file; a broken one taken for an empty one."""
-    path = config.package_ledger("net/core")
+    path = ledger_paths.package_ledger("net/core")
     assert path == ".porchbot/ledger/net/core.yaml"
-    assert config.package_ledger("") == ""
+    assert ledger_paths.package_ledger("") == ""
 
     text = b"revisions: {3: {state: withdrawn, reason: broken}, v5: {state: deprecated, reason: x}}"
     assert config.read_package_ledger(text, path) == {
@@ -691,8 +691,8 @@ def test_the_ledger_of_one_package_is_a_file_of_its_own() -> None:
         5: LedgerEntry(ListedState.DEPRECATED, "x"),
     }
     assert config.read_package_ledger(None, path) == {}
-    assert config.ledger_package(path) == "net/core"
-    assert config.ledger_package(config.LEDGER) is None
+    assert ledger_paths.ledger_package(path) == "net/core"
+    assert ledger_paths.ledger_package(ledger_paths.LEDGER) is None
     for broken in (b"revisions: {net: {5: {state: withdrawn, reason: x}}}", b"revisions: {3: x}"):
         assert isinstance(config.read_package_ledger(broken, path), BrokenPolicy)
 

@@ -5,11 +5,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
-from bot.config import LEDGER
 from bot.git.process import execute, users_environment
+from bot.ledger_paths import LEDGER, package_ledger
 from bot.signing.tags import ExpectedRepository
 from lifecycle import names
 from lifecycle.ledger import LedgerEntry
@@ -113,7 +112,7 @@ def _tells(folder: Path, head: str, base: str, tagged: str) -> bool:
 
 def ledgers(package: str) -> list[str]:
     """Return the paths of the files that say something of the revisions of a package."""
-    return [path for path in (LEDGER, config.package_ledger(package)) if path]
+    return [path for path in (LEDGER, package_ledger(package)) if path]
 
 
 def entry_at(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:
@@ -122,7 +121,11 @@ def entry_at(git: RepositoryTrees, commit: str, package: str, revision: int) -> 
     Raises:
         CommandFailure: A ledger cannot be read.
     """
-    paths = (LEDGER, config.package_ledger(package))
+    paths = (LEDGER, package_ledger(package))
+    if not any(path and git.entry(commit, path) for path in paths):
+        return None
+    from bot import config  # a fifth of a second to read, and most repositories have no ledger
+
     files = [config.fetch(git.blob, commit, path) if path else None for path in paths]
     for path, data in zip(paths, files, strict=True):
         if data is None and path and git.entry(commit, path):

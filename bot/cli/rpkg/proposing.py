@@ -15,8 +15,8 @@ from bot.cli.rpkg import jobs
 from bot.cli.rpkg.jobs import Ask, SurveyedPackages
 from bot.cli.rpkg.session import RepositorySnapshot, Session, graph_with, package_of
 from bot.cli.rpkg.spoken import answer_to, said_before
-from bot.config import package_ledger
 from bot.forges.port import ListedProposal
+from bot.ledger_paths import package_ledger
 from bot.look import judging
 from lifecycle import names
 from lifecycle.bulk import BulkItem, BulkState

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import CONFIG, package_ledger
+from bot.config import CONFIG
 from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
 from bot.git.port import GitIdentity
+from bot.ledger_paths import package_ledger
 from bot.look import content
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot import config
-from bot.config import package_ledger
+from bot.ledger_paths import package_ledger
 from bot.look import content
 from bot.look.reader import Basis
 from lifecycle.facts.packages import Content

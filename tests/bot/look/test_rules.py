@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot import config
 from bot.config import CONFIG
+from bot.ledger_paths import LEDGER as LEDGER_FILE
 from bot.look import rules
 from lifecycle.access import AccessAction, Role, RoleSource, Source, UserSource
 from lifecycle.policy import BrokenPolicy, Policy, configuring
@@ -128,7 +128,11 @@ def test_the_default_branch_alone_says_that_the_bot_observes(
     above: str, own: str | None, ledger: str | None, observed: bool
 ) -> None:
     """Short-cuts refused: the mode of whichever file is broken; whoever makes a branch ends it."""
-    files = {("main", CONFIG): above, ("release", CONFIG): own, ("release", config.LEDGER): ledger}
+    files = {
+        ("main", CONFIG): above,
+        ("release", CONFIG): own,
+        ("release", LEDGER_FILE): ledger,
+    }
 
     def blob(at: str, path: str) -> bytes | None:
         text = files.get((at, path))

@@ -10,9 +10,9 @@ import pytest
 
 from bot.cli.rpkg.proposing import ApproveCommands, ProposeCommands
 from bot.cli.rpkg.session import RepositorySnapshot
-from bot.config import package_ledger
 from bot.forges.port import ListedProposal
 from bot.git.port import Difference
+from bot.ledger_paths import package_ledger
 from lifecycle import records
 from lifecycle.access import Person
 from lifecycle.bulk import BulkState
