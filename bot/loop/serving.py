@@ -162,11 +162,11 @@ class Serving:
             raise NotServedError(
                 f"repository {repository_id} is of a forge that is not served here"
             )
-        adoption = await self._store.repositories.adoption(repository_id)
-        if adoption is not None:
-            if adoption.gone is not None:
+        reach = await self._store.repositories.reach(repository_id)
+        if reach is not None:
+            if reach.gone is not None:
                 raise NotServedError(f"repository {repository_id} is in no installation of ours")
-            installations |= {adoption.installation}
+            installations |= {reach.installation}
         for number in sorted(installations, reverse=True):  # a later one has a higher number
             with suppress(ForgeMissingError):
                 found = await self._forges.repository_by_id(repository_id, number)

@@ -30,6 +30,7 @@ from bot.store.values import (
     CommitSharers,
     Delivered,
     Failing,
+    InstalledReach,
     MergeRefusal,
     Parked,
     Replica,
@@ -199,6 +200,12 @@ class Repositories(DashboardNumbers, Protocol):
 
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
+
+    async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
+        """Where a repository is reached; None when it was never seen.
+
+        In time that does not grow with the tags that `adoption` brings.
+        """
 
     async def adopt(
         self,

@@ -7,7 +7,7 @@ from psycopg.rows import TupleRow
 
 from bot.sayable import as_json, sayable
 from bot.store.database import Database
-from bot.store.values import Adopted, Adoption, ServedName
+from bot.store.values import Adopted, Adoption, InstalledReach, ServedName
 from lifecycle.identity import RepositoryId
 
 ADOPT = """
@@ -56,6 +56,13 @@ class PostgresRepositories:
             {"id": await self._database.row(repository_id)},
         )
         return _adoption(rows[0]) if rows else None
+
+    async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
+        rows = await self._database.ask(
+            "SELECT installation, gone FROM adoption WHERE repository = %(id)s",
+            {"id": await self._database.row(repository_id)},
+        )
+        return InstalledReach(*rows[0]) if rows else None
 
     async def adopt(
         self,

@@ -158,6 +158,19 @@ class UpstreamUser:
 
 
 @dataclass(frozen=True, slots=True)
+class InstalledReach:
+    """Where a repository is reached that the bot has seen.
+
+    Attributes:
+        installation: Number of the App's installation.
+        gone: When it was found to be out of our reach; None while it is served.
+    """
+
+    installation: int
+    gone: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").
 

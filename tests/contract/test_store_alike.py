@@ -128,6 +128,7 @@ class _Asking:
                 lambda s: s.store.repositories.complete_tags(id_, {"t": "b"}),
                 lambda s: s.store.repositories.rename(given),
                 lambda s: s.store.repositories.adoption(id_),
+                lambda s: s.store.repositories.reach(id_),
                 lambda s: s.store.repositories.dashboard(id_),
                 lambda s: s.store.repositories.keep_dashboard(id_, installation),
                 lambda s: s.store.repositories.installations(id_.forge),

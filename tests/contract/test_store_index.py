@@ -13,6 +13,7 @@ from bot.store.values import (
     LONGEST_RENDERING,
     Adoption,
     Delivered,
+    InstalledReach,
     MergeRefusal,
     Parked,
     Revision,
@@ -133,12 +134,15 @@ async def test_a_repository_that_is_found_again_is_served_by_its_new_installatio
     repositories = stored.store.repositories
     await repositories.rename(REPOSITORY)  # never adopted
     assert await repositories.adoption(FIRST) is None
+    assert await repositories.reach(FIRST) is None
     await repositories.adopt(REPOSITORY, AT, {})
+    assert await repositories.reach(FIRST) == InstalledReach(3)
     await repositories.lost(FIRST)
     await repositories.lost(on_github(2))
     gone = await repositories.adoption(FIRST)
     assert gone is not None
     assert gone.gone is not None
+    assert await repositories.reach(FIRST) == InstalledReach(3, gone.gone)
     await repositories.lost(FIRST)
     assert await repositories.adoption(FIRST) == gone  # since when, stays
     assert await repositories.installations("github") == set()
@@ -148,6 +152,7 @@ async def test_a_repository_that_is_found_again_is_served_by_its_new_installatio
     assert await repositories.installations("github") == {4}
     assert await repositories.repositories("github", 4) == {FIRST}
     assert await repositories.adoption(FIRST) == replace(gone, gone=None, installation=4)
+    assert await repositories.reach(FIRST) == InstalledReach(4)
 
 
 async def test_only_what_is_installed_is_served(stored: Stored) -> None:

@@ -10,6 +10,7 @@ from bot.store.values import (
     KEPT_AUDIT_DAYS,
     Adopted,
     Adoption,
+    InstalledReach,
     Revision,
     ServedName,
     UpstreamUse,
@@ -54,6 +55,11 @@ class MemoryRepositories:
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         await self.statements.begin()
         return kept(self._adopted.get(repository_id))  # type: ignore[no-any-return] # a copy of it
+
+    async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
+        await self.statements.begin()
+        known = self._adopted.get(repository_id)
+        return None if known is None else InstalledReach(known.installation, known.gone)
 
     async def adopt(
         self,
