@@ -56,9 +56,9 @@ class IndexedPublications:
         Raises:
             GitBusyError: What its tags named when the bot came is not completed yet (ADR 78).
         """
-        adoption = await self._store.repositories.adoption(home)
-        if adoption is not None and adoption.names_only:
+        found = await self._store.repositories.baseline(home, packages)
+        if found is not None and found.names_only:
             raise GitBusyError("what its tags named when porchbot came is still to be read")
         used = await self._store.revisions.revisions(home, packages)
-        baseline = None if adoption is None else adoption.tags
+        baseline = None if found is None else found.tags
         return PublishedTags(home, self._keys.get(home.forge, ()), used, baseline)

@@ -27,6 +27,7 @@ from bot.store.values import (
     Adopted,
     Adoption,
     Backlog,
+    BaselineTags,
     CommitSharers,
     Delivered,
     Failing,
@@ -200,6 +201,11 @@ class Repositories(DashboardNumbers, Protocol):
 
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
+
+    async def baseline(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> BaselineTags | None:
+        """What `adoption` tells of the release tags of some packages; None as there."""
 
     async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
         """Where a repository is reached; None when it was never seen.

@@ -7,8 +7,9 @@ from psycopg.rows import TupleRow
 
 from bot.sayable import as_json, sayable
 from bot.store.database import Database
-from bot.store.values import Adopted, Adoption, InstalledReach, ServedName
+from bot.store.values import Adopted, Adoption, BaselineTags, InstalledReach, ServedName
 from lifecycle.identity import RepositoryId
+from lifecycle.names import TAGS
 
 ADOPT = """
 INSERT INTO adoption AS a
@@ -21,6 +22,15 @@ ON CONFLICT (repository) DO UPDATE
 RETURNING adopted, installed, installation, drafts, tags, gone, highest, open, heads
 """
 
+
+_BASELINE = """
+SELECT coalesce((
+    SELECT jsonb_object_agg(tag, at)
+    FROM jsonb_each(CASE jsonb_typeof(tags) WHEN 'object' THEN tags ELSE '{}' END) AS t (tag, at)
+    WHERE left(tag, length(tag) - strpos(reverse(tag), '/')) = ANY (%(folders)s::text[])
+  ), '{}'), jsonb_typeof(tags) = 'array'
+FROM adoption WHERE repository = %(id)s
+"""
 
 LET_IN = """
 INSERT INTO let_in AS l (giver, name, other) VALUES (%(giver)s, %(name)s, %(other)s)
@@ -56,6 +66,18 @@ class PostgresRepositories:
             {"id": await self._database.row(repository_id)},
         )
         return _adoption(rows[0]) if rows else None
+
+    async def baseline(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> BaselineTags | None:
+        rows = await self._database.ask(
+            _BASELINE,
+            {
+                "id": await self._database.row(repository_id),
+                "folders": [f"{TAGS}/{each}" if each else TAGS for each in sorted(packages)],
+            },
+        )
+        return BaselineTags(*rows[0]) if rows else None
 
     async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
         rows = await self._database.ask(

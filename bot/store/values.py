@@ -171,6 +171,19 @@ class InstalledReach:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineTags:
+    """Release tags of some packages that were there when the bot first saw their repository.
+
+    Attributes:
+        tags: As `Adoption.tags`; empty where their names alone are known.
+        names_only: As `Adoption.names_only`.
+    """
+
+    tags: Mapping[str, str]
+    names_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").
 

@@ -129,6 +129,7 @@ class _Asking:
                 lambda s: s.store.repositories.rename(given),
                 lambda s: s.store.repositories.adoption(id_),
                 lambda s: s.store.repositories.reach(id_),
+                lambda s: s.store.repositories.baseline(id_, [""]),
                 lambda s: s.store.repositories.dashboard(id_),
                 lambda s: s.store.repositories.keep_dashboard(id_, installation),
                 lambda s: s.store.repositories.installations(id_.forge),

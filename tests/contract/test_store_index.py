@@ -12,6 +12,7 @@ from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
     LONGEST_RENDERING,
     Adoption,
+    BaselineTags,
     Delivered,
     InstalledReach,
     MergeRefusal,
@@ -109,6 +110,24 @@ async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> No
     await repositories.complete_tags(FIRST, {"refs/tags/a/v1": "fff"})
     assert await repositories.adoption(FIRST) == baseline
     assert await repositories.adoption(on_github(2)) is None
+
+
+async def test_a_baseline_is_read_by_package(stored: Stored) -> None:
+    """The short-cut reads all tags of a repository for each look at one package of it."""
+    repositories = stored.store.repositories
+    tags = {f"refs/tags/{each}": "eee" for each in ("v1", "net/v1", "net/core/v1", "net/core/v2")}
+    assert await repositories.baseline(FIRST, ["net/core"]) is None
+    await repositories.adopt(REPOSITORY, AT, {}, tags)
+    for packages, wanted in (
+        (["net/core"], {"net/core/v1", "net/core/v2"}),
+        (["", "net"], {"v1", "net/v1"}),
+        (["core"], set[str]()),
+        ([], set[str]()),
+    ):
+        found = {f"refs/tags/{each}": "eee" for each in wanted}
+        assert await repositories.baseline(FIRST, packages) == BaselineTags(found)
+    await stored.names_only(FIRST)
+    assert await repositories.baseline(FIRST, ["net"]) == BaselineTags({}, names_only=True)
 
 
 async def test_a_baseline_of_names_alone_is_completed_once(stored: Stored) -> None:

@@ -10,6 +10,7 @@ from bot.store.values import (
     KEPT_AUDIT_DAYS,
     Adopted,
     Adoption,
+    BaselineTags,
     InstalledReach,
     Revision,
     ServedName,
@@ -17,7 +18,7 @@ from bot.store.values import (
     UpstreamUser,
 )
 from lifecycle.identity import RepositoryId
-from lifecycle.names import Sha
+from lifecycle.names import TAGS, Sha
 from tests.memory.statements import Statements, kept
 
 MOST_TIPS = 50
@@ -55,6 +56,18 @@ class MemoryRepositories:
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         await self.statements.begin()
         return kept(self._adopted.get(repository_id))  # type: ignore[no-any-return] # a copy of it
+
+    async def baseline(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> BaselineTags | None:
+        await self.statements.begin()
+        known = self._adopted.get(repository_id)
+        if known is None:
+            return None
+        tags = {} if known.names_only else known.tags or {}
+        folders = {f"{TAGS}/{each}" if each else TAGS for each in packages}
+        found = {tag: at for tag, at in tags.items() if tag.rpartition("/")[0] in folders}
+        return BaselineTags(found, known.names_only)
 
     async def reach(self, repository_id: RepositoryId) -> InstalledReach | None:
         await self.statements.begin()
