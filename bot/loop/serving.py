@@ -125,21 +125,26 @@ class Serving:
         return served is not None and served.lets_publishing_go_first()
 
     async def of(
-        self, repository_id: RepositoryId, called: str = "", default: str = ""
+        self,
+        repository_id: RepositoryId,
+        called: str = "",
+        default: str = "",
+        kept: float = NAME_KEPT,
     ) -> ServedRepository:
-        """A repository that is served, asked for once in `NAME_KEPT`.
+        """A repository that is served, as the forge named it last.
 
         Args:
             repository_id: Which.
             called: As the forge names it now; "" where nobody asked.
             default: Its default branch now; likewise.
+            kept: Seconds after which the forge is asked again.
         """
         served = self._served.get(repository_id)
         if served is None or called not in {"", served.repository.full_name}:
             return await self.renewed(repository_id)
         if default not in {"", served.repository.default_branch}:
             return await self.renewed(repository_id)
-        if self._clock.monotonic() - served.asked > NAME_KEPT:
+        if self._clock.monotonic() - served.asked > kept:
             return await self.renewed(repository_id)
         return served
 

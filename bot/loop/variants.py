@@ -58,6 +58,10 @@ EARLY: Final = 1.0
 MOST_REMEMBERED: Final = 1_000
 """Repositories of which it is remembered what their rules wanted before."""
 
+WRITES_KEPT: Final = 30.0
+"""Seconds for which a look goes by where a repository is, and which branch is its default one: by
+the rules there drafts are pushed there. One look follows another while a set is made."""
+
 Former = dict[Downstream, FormerVariant]
 """Places to the rules that wanted packages there before."""
 
@@ -121,8 +125,7 @@ class VariantsHandler:
         Raises:
             Exception: What went wrong first with a package, once all others were looked at.
         """
-        # As the forge has it now: what is made is pushed there, by the rules of its default branch.
-        served = await self._serving.renewed(key.repository)
+        served = await self._serving.of(key.repository, kept=WRITES_KEPT)
         upstreams, began = self._serving.upstreams, served.clock.monotonic()
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
         found = await rules_of(served)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import RULES, SHOP, variant
-from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
+from tests.stories.world import CONFIG, ROLES, World, minutes_pass, package, seconds_pass
 
 BRANCH = "drafts/net/core/first"
 NOBODY_APPROVES = {".porchbot.yaml": CONFIG.replace("require: 1", "require: 0")}
@@ -159,6 +159,7 @@ def test_drafts_of_rules_go_where_the_repository_and_its_default_branch_are_now(
         play.owner.deletes("heads/main")
         play.author.pushes("main", {"notes.md": "Anew.\n"}, base="trunk")
     play.author.pushes("main", {".porchbot.yaml": RULES, **variant()})
+    minutes_pass(play, 1)
 
     play.wake(f"{play.name}:{here.id}:variants")
     play.rests()
